@@ -542,7 +542,7 @@ def test_a_figure_without_data_is_an_error_and_left_out_of_the_page(tmp_path: Pa
     done = steelyard("measure", runs, "--by", "tier", "--metrics", "tier_uplift", "--out", str(tmp_path / "x.html"))
     assert done.status == 0
     assert "uplift of T1 prompted" in (tmp_path / "x.html").read_text("utf-8")
-    for name, hint in (("component_tokens", "use the figure components"), ("tier_uplift", "measure pass_rate too")):
+    for name, hint in (("component_tokens", "use the components figure"), ("tier_uplift", "measure pass_rate too")):
         words = ["measure", runs, "--by", "tier", "--metrics", name, "--out", str(tmp_path / "x.svg")]
         done = steelyard(*words)
         assert done.status == 2

@@ -36,7 +36,7 @@ def assign(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Assign reviewers to every submission of a task.
+    """Assign reviewers to every submission for a task.
 
     Existing assignments are kept. Reviewers do not get their own submissions or those of their team, and the load is
     balanced.
@@ -53,7 +53,7 @@ def assign(
 @rating.command
 def pending(
     *,
-    reviewer: Annotated[str | None, Parameter(help="Only assignments of this reviewer.")] = None,
+    reviewer: Annotated[str | None, Parameter(help="Only reviews assigned to this reviewer.")] = None,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
     unblind: Unblind = False,
     store: StoreOption = DEFAULT_STORE,

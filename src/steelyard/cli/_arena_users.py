@@ -30,8 +30,9 @@ def add(
 ) -> int:
     """Register or update a person, team or tool.
 
-    A submission belongs to the person with its submitter id and to the tool with its agent id. Over the API, a
-    registered person submits, rates and withdraws with a personal token (steelyard serve token create --person).
+    A submission belongs to the person whose id matches its submitter and to the tool whose id matches its agent.
+    Over the API, registered people need a personal token (steelyard serve token create --person) to submit results,
+    rate submissions or withdraw their own.
 
     Example: steelyard arena user add team blue --name "The Blue Team"
     Example: steelyard arena user add person ada --name "Ada Lovelace" --team blue

@@ -61,7 +61,7 @@ def leaderboard(
     until: Annotated[
         str | None, Parameter(help="For a task: the leaderboard at the end of this day, or just before this time.")
     ] = None,
-    submitter: Annotated[str | None, Parameter(help="For a task: only submissions of this submitter.")] = None,
+    submitter: Annotated[str | None, Parameter(help="For a task: only submissions by this submitter.")] = None,
     metrics: Annotated[
         str | None, Parameter(help="For a task: comma-separated agent-specific metrics (tool_metrics in the profile).")
     ] = None,
@@ -329,7 +329,7 @@ def bias(
 
 def compare_profiles(
     first: Annotated[str, Parameter(help="Profile: built-in name or TOML file.")],
-    second: Annotated[str, Parameter(help="Profile to compare it with.")],
+    second: Annotated[str, Parameter(help="Profile to compare with the first.")],
     /,
     *,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,

@@ -123,7 +123,7 @@ def submit(
         Paths | None, Parameter(help="Submit run records or logs in any supported format; - for stdin.")
     ] = None,
     task_map: Annotated[
-        OnePath | None, Parameter(help="TOML or JSON file that maps tasks of the runs to arena tasks.")
+        OnePath | None, Parameter(help="TOML or JSON file that maps tasks in the runs to arena tasks.")
     ] = None,
     map: Annotated[  # noqa: A002 # the user's word for it
         str | None,
@@ -220,8 +220,8 @@ def rescore(
 ) -> int:
     """Rescore all submissions, for example under another profile.
 
-    Under the as-submitted policy, existing scores do not change. Baselines and ranks are recomputed, and the new
-    profile applies to new submissions.
+    Under the as-submitted policy, existing scores do not change: only baselines and ranks are recomputed, and a
+    new profile applies only to new submissions.
 
     Example: steelyard arena rescore --profile mine.toml
     """

@@ -250,7 +250,7 @@ class RemoteArena:
         seed: int = ASSIGNMENT_SEED,
         unblind: bool = False,
     ) -> Assignments:
-        """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
+        """Assign reviewers to every submission for a task, balanced and without conflicts of interest."""
         _reject_unblind(unblind=unblind)
         body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
         return _converted(self._server.post("/assignments", body), Assignments)

@@ -284,7 +284,10 @@ def _script() -> str:
         ("Samples: identical at temperature 0.", [asked, "temperature=0.0"], [_TOTAL_RIGHT]),
         ("", [asked], [_TOTAL_RIGHT, _TOTAL_LIST, _TOTAL_RIGHT.replace("sums", "result"), _TOTAL_WRONG, _TOTAL_RIGHT]),
     ]
-    lines = ["# A scripted model. The first entry whose words all occur in the request is used. Its texts rotate."]
+    lines = [
+        "# A scripted model. The first entry whose words all occur in the request is used.",
+        "# The texts of an entry are returned in turn.",
+    ]
     for comment, when, texts in entries:
         lines += ["", *([f"# {comment}"] if comment else []), "[[answers]]"]
         lines.append(f"when = [{', '.join(map(_quoted, when))}]")

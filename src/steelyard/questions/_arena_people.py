@@ -68,7 +68,7 @@ def assign_reviewers(
     seed: int = ASSIGNMENT_SEED,
     unblind: bool = False,
 ) -> Assignments:
-    """Assign reviewers to every submission of a task, balanced and without conflicts of interest."""
+    """Assign reviewers to every submission for a task, balanced and without conflicts of interest."""
     if per_submission is not None and per_submission < 1:
         raise UsageError(
             f"{option('per_submission')} must be at least 1 (got {per_submission})", hint=option("per_submission", 3)

@@ -34,8 +34,12 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
         "Id or unique prefix of the run to diff the output against.",
         default=None,
     )
-    offset: int = doc("First character of the output to show, counted from 0; at most 64,000 are shown.", default=0)
-    diff_offset: int = doc("First character of the diff to show, counted from 0; at most 64,000 are shown.", default=0)
+    offset: int = doc(
+        "First character of the output to show, counted from 0; at most 64,000 characters are shown.", default=0
+    )
+    diff_offset: int = doc(
+        "First character of the diff to show, counted from 0; at most 64,000 characters are shown.", default=0
+    )
     redact: bool = doc("Redact API keys and tokens.", default=True)
 
 

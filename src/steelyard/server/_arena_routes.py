@@ -58,7 +58,7 @@ from steelyard.server._route import Listed, Paged, Query, Repeated, Route
 
 Values = Mapping[str, str]
 PolicyName = Annotated[str | None, Meta(description="`current` or `as-submitted` (default: the policy of the arena).")]
-Mine = Annotated[bool, Meta(description="Only submissions of the token owner; requires a token.")]
+Mine = Annotated[bool, Meta(description="Only submissions by the token owner; requires a token.")]
 Confidence = Annotated[float | None, Meta(description="Confidence level, between 0 and 1.")]
 
 
@@ -129,7 +129,7 @@ class UsersQuery(Paged, frozen=True, kw_only=True):
 class AssignmentsQuery(Paged, frozen=True, kw_only=True):
     """Filters for assignments."""
 
-    reviewer: Annotated[str | None, Meta(description="Only assignments of this reviewer.")] = None
+    reviewer: Annotated[str | None, Meta(description="Only reviews assigned to this reviewer.")] = None
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 

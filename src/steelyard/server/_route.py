@@ -56,7 +56,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def is_mine(self) -> bool:
-        """Whether only submissions of the token owner are requested."""
+        """Whether only submissions by the token owner are requested."""
         return bool(getattr(self, "mine", False))
 
     def of_holder(self, token: Token | None) -> Query:

@@ -304,7 +304,7 @@ WRITE_ROUTES = (
     Route(
         path="/assignments",
         method="POST",
-        sentence="Assign reviewers to every submission of a task; existing assignments are kept.",
+        sentence="Assign reviewers to every submission for a task; existing assignments are kept.",
         command="arena rating assign",
         result=Assignments,
         body=AssignBody,

@@ -4,7 +4,7 @@ Code that reads or writes the store imports its tables from here. A schema chang
 migration for existing stores; a test compares the two on both databases. Migrations have their own copies of the tables
 and never import this module.
 
-Scores are stored in cents (two decimals in 0..100 are 10,001 values), timestamps in microseconds since 1970.
+Scores are stored in hundredths (two decimals in 0..100 are 10,001 values), timestamps in microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ submissions = Table(
     Column("is_claimed", Boolean, nullable=False, doc="Whether a criterion is based only on a claim of the submitter."),
     Column("details", Text, doc="Other fields of the submission as JSON; NULL if there are none."),
     Column("baseline_version", Integer, nullable=False, doc="Baseline version of the scores."),
-    Column("overall", SmallInteger, nullable=False, doc="Original overall score, in cents."),
-    Column("efficiency", SmallInteger, nullable=False, doc="Efficiency score, in cents."),
-    Column("speed", SmallInteger, nullable=False, doc="Speed score, in cents."),
-    Column("cost", SmallInteger, nullable=False, doc="Cost score, in cents."),
-    Column("correctness", SmallInteger, nullable=False, doc="Correctness score, in cents."),
-    Column("adjusted", SmallInteger, nullable=False, doc="Overall score adjusted for difficulty, in cents."),
+    Column("overall", SmallInteger, nullable=False, doc="Original overall score, in hundredths."),
+    Column("efficiency", SmallInteger, nullable=False, doc="Efficiency score, in hundredths."),
+    Column("speed", SmallInteger, nullable=False, doc="Speed score, in hundredths."),
+    Column("cost", SmallInteger, nullable=False, doc="Cost score, in hundredths."),
+    Column("correctness", SmallInteger, nullable=False, doc="Correctness score, in hundredths."),
+    Column("adjusted", SmallInteger, nullable=False, doc="Overall score adjusted for difficulty, in hundredths."),
     Column("excluded_at", BigInteger, doc="Time of the exclusion; NULL if it is included."),
     # Clustered by task, so that a whole task is read sequentially. Scores have no index: with a million rows, it
     # made rescoring three times slower, and ranks are computed from the tallies.
@@ -224,7 +224,7 @@ outbox = Table(
     Column("kind", String(64), nullable=False, doc="Kind of event."),
     Column("task_key", Serial, nullable=False, doc="Task of the submission."),
     Column("ordinal", BigInteger, nullable=False, doc="Sequence number of the submission within its task."),
-    Column("overall", SmallInteger, nullable=False, doc="Overall score at that time, in cents."),
+    Column("overall", SmallInteger, nullable=False, doc="Overall score at that time, in hundredths."),
     Column("overall_ranking", BigInteger, nullable=False, doc="Rank at that time."),
     Column("percentile", Double, nullable=False, doc="Percentile at that time."),
     Column("baseline_version", Integer, nullable=False, doc="Baseline version of the score."),

@@ -95,7 +95,7 @@ def group_components(result: Measurement, width: int) -> Figure:
     names = list(dict.fromkeys(name for group in result.groups for name in group.components))
     kinds = [name for name in names if any(_component(group, name) for group in result.groups)]
     if not kinds:
-        raise UsageError("no run reports tokens by component", hint="use the figure tokens, which shows tokens by kind")
+        raise UsageError("no run reports tokens by component", hint="use the tokens figure, which shows tokens by kind")
     rows = [
         StackedRow(key_name(group.key, result.tier_scheme), {kind: _component(group, kind) or 0.0 for kind in kinds})
         for group in result.groups
@@ -115,7 +115,7 @@ def _main_metric(result: Measurement) -> Metric:
     if not metrics:
         names = ", ".join(result.metrics_requested)
         only_components = all(name in OF_COMPONENT for name in result.metrics_requested)
-        hint = "use the figure components" if only_components else "measure pass_rate too"
+        hint = "use the components figure" if only_components else "measure pass_rate too"
         raise UsageError(f"no value per group to draw: {names}", hint=hint)
     return metrics[0]
 

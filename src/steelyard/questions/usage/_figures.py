@@ -22,7 +22,7 @@ FIVE_WEEKS = 35
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
     if not any(each.cost_usd for each in result.days):
-        raise UsageError("no day has a known cost", hint="use the figure tokens")
+        raise UsageError("no day has a known cost", hint="use the tokens figure")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -50,7 +50,7 @@ def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """Distribution of costs per run."""
     costs = [each.cost_usd for each in result.run_costs for _ in range(each.runs)]
     if not any(costs):
-        raise UsageError("no run has a known cost", hint="use the figure tokens")
+        raise UsageError("no run has a known cost", hint="use the tokens figure")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
     return histogram(costs, title="Cost of each run", axis=axis, note=note, width=width)
