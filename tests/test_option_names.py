@@ -47,10 +47,6 @@ COMMANDS: dict[str, set[str]] = {
     "store/_store.py": {"--store"},
 }
 """Whole commands to copy: examples, the commands that pages show, and how to create or upgrade a store."""
-TO_DO: dict[str, set[str]] = {
-    "reports/_gates.py": {"--inconclusive"},
-}
-"""Flags in messages that are still to be replaced by mentions."""
 
 
 def flags_in(source: str) -> set[str]:
@@ -76,13 +72,13 @@ def _below_the_surfaces() -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.checkout
 def test_no_text_below_the_surfaces_contains_a_flag() -> None:
-    allowed = {**FOREIGN, **COMMANDS, **TO_DO}
+    allowed = {**FOREIGN, **COMMANDS}
     found = {name: sorted(flags - allowed.get(name, set())) for name, flags in _below_the_surfaces()}
     assert not {name: flags for name, flags in found.items() if flags}, "write option('name'), or reword the finding"
 
 
 @pytest.mark.checkout
-@pytest.mark.parametrize("exceptions", [FOREIGN, COMMANDS, TO_DO], ids=["foreign", "commands", "to do"])
+@pytest.mark.parametrize("exceptions", [FOREIGN, COMMANDS], ids=["foreign", "commands"])
 def test_every_exception_is_needed(exceptions: dict[str, set[str]]) -> None:
     found = dict(_below_the_surfaces())
     assert not {name: rest for name, flags in exceptions.items() if (rest := flags - found.get(name, set()))}

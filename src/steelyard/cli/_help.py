@@ -105,17 +105,12 @@ METAVARS = {
 }
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
-    "usage": ("days", "costs", "tokens"),
     "completeness": ("fields",),
-    "measure": ("dots", "pareto", "tokens", "components"),
-    "compare": ("differences", "flips", "dumbbells"),
-    "rank": ("dots", "pareto"),
     "matrix": ("heatmap",),
     "judges": ("severity", "reliability"),
     "repeatability": ("repair", "dots", "distances"),
     "speedup": ("waterfall", "dots"),
     "show": ("tokens", "calls"),
-    "gate": ("rules",),
     "arena show": ("scores",),
     "arena leaderboard": ("dots", "strip"),
     "arena history": ("trend",),
@@ -125,7 +120,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "arena model predict": ("dots",),
     "arena model correctness": ("reliability",),
 }
-"""The figures of each command, the default first; a copy, because the results that draw them are slow to import."""
+"""The figures of commands that are not questions yet, the default first; a copy, because their results import slowly."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)
 
 
@@ -302,7 +297,7 @@ def _description(argument: Argument, words: Sequence[str]) -> str:
     """The help of an option with its choices and default."""
     text = (argument.parameter.help or "").strip()
     if argument.name == "--figure":
-        first, *others = names = FIGURES[" ".join(words)]
+        first, *others = names = _figures(" ".join(words))
         return f"{_open(text)}: {', '.join(names)}{f' (default: {first})' if others else ''}."
     default, choices = _default(argument), _choices(argument.hint)
     if default is True and text:
@@ -315,6 +310,15 @@ def _description(argument: Argument, words: Sequence[str]) -> str:
         return text
     value = shown(default) if callable(shown) else ",".join(default) if isinstance(default, tuple) else str(default)
     return f"{_open(text)} (default: {value})."
+
+
+def _figures(command: str) -> tuple[str, ...]:
+    if command in FIGURES:
+        return FIGURES[command]
+    from steelyard.questions import question_named  # only questions need it
+
+    names: tuple[str, ...] = question_named(command).answer.figure_names()
+    return names
 
 
 def _open(text: str) -> str:
