@@ -120,7 +120,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "arena model predict": ("dots",),
     "arena model correctness": ("reliability",),
 }
-"""The figures of commands that are not questions yet, the default first; a copy, because their results import slowly."""
+"""The figures of commands that are not questions yet, the default first; their results are slow to import."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)
 
 
