@@ -31,7 +31,6 @@ from steelyard.pages import (
     write_result,
     writing,
 )
-from steelyard.questions import check_answer_figure
 from steelyard.results import Result
 
 if TYPE_CHECKING:
@@ -161,12 +160,9 @@ DRAWN_OUTPUT = DrawnOutput()
 def check_drawing(kind: type[Any], figure: str | None, out: Path | None) -> bool:
     """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
-        if issubclass(kind, Result):
-            from steelyard.results import check_figure  # names every kind of result
+        from steelyard.results import check_figure  # names every kind of result
 
-            check_figure(kind, figure)
-        else:
-            check_answer_figure(kind, figure)
+        check_figure(kind, figure)
         check_figure_file(out)
         check_file(out)
         return True

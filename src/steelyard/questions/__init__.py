@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from steelyard.questions._answer import (
         Answer as Answer,
         answer_schemas as answer_schemas,
-        check_answer_figure as check_answer_figure,
         read_answer as read_answer,
     )
     from steelyard.questions._arena import (

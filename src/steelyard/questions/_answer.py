@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
+from steelyard.errors import MissingExtraError
 from steelyard.plain_text import clean
 from steelyard.records import PlacesOnDemand, Redaction
 
@@ -229,9 +229,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
     def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Any) -> Figure:
         """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
         from steelyard.figures import WIDTH
+        from steelyard.results import check_figure, check_keywords  # names every kind of result
 
-        check_figure_keywords(type(self), unknown)
-        return _figures(type(self))[check_answer_figure(type(self), name)](self, WIDTH if width is None else width)
+        check_keywords(type(self), unknown)
+        return _figures(type(self))[check_figure(type(self), name)](self, WIDTH if width is None else width)
 
     def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
         """Write the answer to a file in the format of its extension: .json, .csv, .parquet, .html, .md, .svg or .png.
@@ -263,27 +264,6 @@ def _figures(kind: type[Answer]) -> Mapping[str, Drawing]:
     home = _home(kind)
     figures: Mapping[str, Drawing] = home.figures() if hasattr(home, "figures") else {}
     return figures
-
-
-def check_answer_figure(kind: type[Answer], name: str | None) -> str:
-    """Return the name of the figure (default: the first); an unknown name is an error with a suggestion."""
-    names = kind.figure_names()
-    if not names:
-        raise UsageError(f"{kind.__name__} has no figure")
-    if name is not None and name not in names:
-        error = UnknownNameError("figure", name, names)
-        error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
-        raise error
-    return name or names[0]
-
-
-def check_figure_keywords(kind: type[Answer], unknown: Mapping[str, object]) -> None:
-    """Reject keywords that figures do not have, listing the valid ones."""
-    for keyword in unknown:
-        names = ", ".join(repr(name) for name in kind.figure_names())
-        drawn = f", where name is {names}" if names else ""
-        hint = f"figure(name, width=720){drawn}; select metrics and groups in the call that returned the result"
-        raise UsageError(f"figure has no option {keyword!r}", hint=hint)
 
 
 def _builtin(value: Any) -> Any:  # Any: what msgspec does not know

@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     )
     from steelyard.results._drawing import (
         check_figure as check_figure,
+        check_keywords as check_keywords,
         figure_names as figure_names,
     )
     from steelyard.results._explanations import (

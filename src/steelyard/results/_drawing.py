@@ -76,7 +76,7 @@ def figure_names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(DRAWINGS.get(kind, ()))
 
 
-def check_figure(kind: type[Result], name: str | None) -> str:
+def check_figure(kind: type[Any], name: str | None) -> str:
     """Return the name of the figure (default: the first); an unknown name is an error with a suggestion."""
     names = figure_names(kind)
     if not names:
@@ -88,7 +88,7 @@ def check_figure(kind: type[Result], name: str | None) -> str:
     return name or names[0]
 
 
-def check_keywords(kind: type[Result], unknown: Iterable[str]) -> None:
+def check_keywords(kind: type[Any], unknown: Iterable[str]) -> None:
     """Reject options that figures do not have, listing the valid options and figures."""
     for keyword in unknown:
         names = ", ".join(repr(name) for name in figure_names(kind))
