@@ -86,7 +86,7 @@ def _dots() -> Figure:
 
 
 def _differences() -> Figure:
-    """Estimates relative to a reference: paired differences, bias of tools, severity of judges."""
+    """Estimates relative to a reference: paired differences, bias of agents, severity of judges."""
     gaps = (0.041, -0.12, 0.16, -0.02)
     rows = [
         Estimate(label=agent, value=gap, low=gap - 0.06, high=gap + 0.06, faint=abs(gap) < 0.06)

@@ -166,7 +166,7 @@ def test_judges_who_always_agree_are_not_therefore_certain_to() -> None:
     ]
     found = sy.judges(runs).overall.scores
     assert (found.estimate, found.low) == (1.0, None)  # four runs: 1.000 to 1.000 would promise too much
-    assert "variance is unknown" in found.reason
+    assert "variance cannot be estimated" in found.reason
 
 
 def test_a_file_of_which_nothing_can_be_read_is_told_with_the_first_reason(tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ JSON_LINES = {"rows": {"format": "jsonl"}}
 
 def test_a_task_that_no_row_has_is_named_with_the_nearest(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2}])
-    with pytest.raises(UnreadableFileError, match="no row has 'jobb', the task in the mapping") as told:
+    with pytest.raises(UnreadableFileError, match=r"no row has 'jobb' \(mapped to task\)") as told:
         items(path, {"task": "jobb"}, **JSON_LINES)
     assert told.value.hint == "did you mean 'job'?"
 

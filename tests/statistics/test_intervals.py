@@ -291,7 +291,7 @@ def test_a_share_that_is_the_same_on_every_task_is_not_therefore_certain(value: 
     assert share.high - share.low > 0.25  # ten tasks leave that much open
     assert (number.known, number.reason) == (
         False,
-        "equal on every task, so the variance is unknown",
+        "equal on every task, so the variance cannot be estimated",
     )
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
-Name = Annotated[str, Parameter(help="Token name, such as the user or program that uses it; shown in review logs.")]
+Name = Annotated[
+    str, Parameter(help="Token name, such as the name of the user or program that uses it; shown in review logs.")
+]
 
 
 @token.command

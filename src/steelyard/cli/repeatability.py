@@ -72,7 +72,7 @@ def repeatability_command(
 
     if list_outputs and not showing.json and (csv or out is not None):
         raise UsageError(
-            "--list-outputs requires a table or JSON",
+            "--list-outputs requires table or JSON output",
             hint="use --json --list-outputs, or write CSV files with --out DIR/",
         )
     check_printed(json=showing.json, csv=csv)

@@ -124,14 +124,14 @@ CHECKS: tuple[RunCheck, ...] = (
     RunCheck(
         "score_contradicts_pass",
         "warning",
-        "a judge voted for a pass with a score below the pass threshold",
+        "a judge voted pass despite a score below the pass threshold",
         ("judge_lowest_passing_score",),
         _pass_despite_low_score,
     ),
     RunCheck(
         "score_contradicts_fail",
         "warning",
-        "a judge voted for a fail with a score at or above the pass threshold",
+        "a judge voted fail despite a score at or above the pass threshold",
         ("judge_highest_failing_score",),
         _fail_despite_high_score,
     ),

@@ -123,7 +123,7 @@ class _Reader:
         task = _plain_path(self.mapping.run.task)
         if task in self.unmet and len(batch) < BATCH_ROWS and self.groups is None:  # all rows of most files
             hint = self._did_you_mean(task) or "see run.task in the mapping"
-            raise UnreadableFileError(batch.facts.shown, f"no row has {task!r}, the task in the mapping", hint=hint)
+            raise UnreadableFileError(batch.facts.shown, f"no row has {task!r} (mapped to task)", hint=hint)
 
     def _did_you_mean(self, path: str) -> str | None:
         """The nearest key of the rows that the mapping does not use."""

@@ -1,4 +1,4 @@
-"""Figures of an arena: leaderboard, scores over time, bias of tools, ranks under two profiles."""
+"""Figures of an arena: leaderboard, scores over time, bias of agents, ranks under two profiles."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ class MatrixTask:
     mean: float | None
     """Mean of the cell values, weighting groups equally; None if no cell has a value."""
     discrimination: float | None
-    """Mean of the groups above the median on the other tasks minus the mean of those below it. Positive if the task
-    agrees with the other tasks, negative if it contradicts them. None if the groups tie on the other tasks."""
+    """Mean value on this task of the groups above the median on the other tasks, minus that of the groups below it.
+    Positive if the task agrees with the other tasks, negative if it contradicts them. None if the groups tie
+    on the other tasks."""
     difference: float | None
     """Candidate minus baseline; None if two groups were not selected or one has no value."""
 

@@ -116,7 +116,7 @@ def krippendorff_alpha(
     center = _pieces(widened, scale).alpha
     limits = _jackknife(center, _left_out(widened, apart, scale), level=level) if center is not None else None
     if limits is None or not limits[0] <= alpha <= limits[1]:
-        reason = "all units agree equally, so the variance is unknown"
+        reason = "all units agree equally, so the variance cannot be estimated"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
     return Interval(estimate=alpha, low=limits[0], high=limits[1], method=method, n=n, clusters=units, confidence=level)
 
@@ -248,5 +248,5 @@ def _not_too_sure(interval: Interval) -> Interval:
     if interval.clusters >= FEW_CLUSTERS:
         widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.confidence)
         return structs.replace(widened, estimate=interval.estimate, n=interval.n)
-    reason = f"all {interval.clusters} tasks agree exactly, so the variance is unknown"
+    reason = f"all {interval.clusters} tasks agree exactly, so the variance cannot be estimated"
     return structs.replace(interval, low=None, high=None, reason=reason)

@@ -127,7 +127,7 @@ def _interval(
     if binary:
         return clopper_pearson(round(estimate * n), n, level=level)
     if limits[1] - limits[0] <= SAME * max(abs(estimate), SAME):
-        reason = "equal on every task, so the variance is unknown"
+        reason = "equal on every task, so the variance cannot be estimated"
         return no_interval(reason, method=method, n=n, clusters=clusters, level=level, estimate=estimate)
     return Interval(
         estimate=estimate,

@@ -39,7 +39,7 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     if n < 2:
         reason = f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
     elif np.ptp(gaps) == 0:
-        reason = "equal difference on every task, so the variance is unknown"
+        reason = "the difference is the same on every task, so its variance cannot be estimated"
     if reason is not None:
         estimate = float(gaps[0]) if n else None
         interval = no_interval(reason, method="paired-t", n=n, clusters=n, level=level, estimate=estimate)
@@ -80,7 +80,7 @@ def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, le
     seen = gaps[gaps != 0]
     size = float(np.sqrt(np.mean(seen**2))) if len(seen) else span
     if n == 0 or size is None:
-        reason = "no task differs, so the variance is unknown" if n else "no task in common"
+        reason = "no task differs, so the variance cannot be estimated" if n else "no task in common"
         estimate = 0.0 if n else None
         return no_interval(reason, method="paired-t+2", n=n, clusters=n, level=level, estimate=estimate)
     widened = np.sort(np.append(gaps, [-size, size]))

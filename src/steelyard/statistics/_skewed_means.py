@@ -49,7 +49,7 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     estimate = mean_of(numbers) if n else None
     reason = too_few(n) if n < 2 else None
     if n > 1 and numbers[0] == numbers[-1]:
-        reason = "equal on every task, so the variance is unknown"
+        reason = "equal on every task, so the variance cannot be estimated"
     if reason is not None:
         return no_interval(reason, method=METHOD, n=n, clusters=n, level=level, estimate=estimate)
     limits = skewed_bounds(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)

@@ -205,7 +205,7 @@ def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, flo
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
     low, high = min(low, figure), max(high, figure)
     if low == high:
-        reason = "the inputs do not vary, so the variance is unknown"
+        reason = "the inputs do not vary, so the variance cannot be estimated"
         return structs.replace(interval, estimate=figure, low=None, high=None, reason=reason)
     return structs.replace(interval, estimate=figure, low=low, high=high)
 

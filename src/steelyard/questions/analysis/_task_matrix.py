@@ -66,7 +66,7 @@ def _counted(samples: Samples, metric: str, cells: Ints, space: int) -> Ints:
 
 
 def discriminations(values: Floats) -> Floats:
-    """Of each task (row): the mean of the groups above the middle on the other tasks minus that of those below it.
+    """Of each task (row): the mean value of the groups above the median on the other tasks minus that of those below.
 
     A group's standing on the other tasks is its mean deviation from the mean of each task that it tried, so that who
     tried only hard tasks is not behind for it. Missing where groups do not differ on the other tasks.
