@@ -115,6 +115,13 @@ def test_every_number_of_a_table_is_in_the_json(case: Case, ask: Callable[[Case]
 
 
 @EACH
+def test_every_column_has_a_title_and_a_name_of_its_own(case: Case, ask: Callable[[Case], Answer]) -> None:
+    for table in ask(case).page().tables:
+        assert all(column.title.strip() for column in table.columns)
+        assert len({column.name for column in table.columns}) == len(table.columns)
+
+
+@EACH
 def test_every_cell_and_sentence_is_in_the_html(case: Case, ask: Callable[[Case], Answer]) -> None:
     answer = ask(case)
     page, document = answer.page(), answer.document()

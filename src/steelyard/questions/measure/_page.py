@@ -113,8 +113,6 @@ def overview_of(answer: Measurement) -> list[Metric]:
 
 
 def _key_columns(answer: Measurement, groups: Sequence[Group]) -> list[Column]:
-    if not answer.by:
-        return [pages.text_column("group", "", ["all"] * len(groups))]
     return pages.key_columns(answer.by, [group.key for group in groups], answer.tier_scheme)
 
 
