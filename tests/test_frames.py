@@ -246,3 +246,10 @@ def test_a_frame_without_a_column_of_the_mapping_is_refused_with_the_nearest() -
             pd.DataFrame(SHEET),
             map={**SHEET_MAPPING, "run": {"task": "Job", "outcome": {"from": "Result", "words": {"ok": "passed"}}}},
         )
+
+
+def test_a_column_named_ask_is_a_column() -> None:
+    columns = {"task": ["t", "u"], "passed": [True, False], "ask": [1, 2]}
+    for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
+        with pytest.raises(SteelyardError, match="ask"):
+            sy.measure(frame)

@@ -116,7 +116,7 @@ class Question:
             if (word := getattr(options, name)) not in choices:
                 hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                 raise UsageError(f"unknown value {word!r} for {option(name)}", hint=hint)
-        if hasattr(source, "ask"):
+        if hasattr(type(source), "ask"):  # a data frame has its columns as attributes
             return source.ask(self, options)
         if "prices" in self.options.declared:
             prices = asked = vars(options)["prices"]
