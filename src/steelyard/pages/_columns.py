@@ -112,18 +112,16 @@ def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: st
     return Column(name=name, title=title, values=[each.low for each in intervals], decimals=6, texts=texts)
 
 
-def interval_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
+def interval_text(low: float | None, high: float | None, unit: str, label: str = "", *, separator: str = ", ") -> str:
     """Return the bounds of an interval without the unit, and the label of its actual coverage."""
     if low is None or high is None:
         return DASH
-    return bounds_text(low, high, unit, of_difference=True) + (f", {label}" if label else "")
+    return bounds_text(low, high, unit, of_difference=True) + (f"{separator}{label}" if label else "")
 
 
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
     """Return the bounds of an interval without the unit, with the label on the next line."""
-    if low is None or high is None:
-        return DASH
-    return bounds_text(low, high, unit, of_difference=True) + (f"\n{label}" if label else "")
+    return interval_text(low, high, unit, label, separator="\n")
 
 
 def coverage_legend(marks: Sequence[str]) -> str:

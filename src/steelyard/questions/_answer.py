@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from shutil import get_terminal_size
@@ -16,9 +15,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.errors import MissingExtraError
 from steelyard.plain_text import clean
 from steelyard.records import PlacesOnDemand, Redaction
+from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_number, pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +26,6 @@ if TYPE_CHECKING:
     from steelyard.figures import Figure
     from steelyard.pages import Page, Row
 
-SCHEMA_VERSION = 1
-"""Version of every answer's JSON; renaming a field increments it."""
-MAX_REPR_LENGTH = 110
-USUAL_WIDTH, MIN_WIDTH = 80, 40
-"""Columns of a text without COLUMNS or a terminal, and the minimum."""
 OF_ITSELF = ("estimate", "value")
 """Fields that stand for their struct in a row: `score.estimate` is the column `score`."""
 
@@ -190,11 +184,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas frame."""
-        try:
-            import pandas as pd  # heavy and optional
-        except ImportError as error:
-            raise MissingExtraError("pandas", extra="pandas", purpose="to_pandas()") from error
-        return pd.DataFrame(self.to_dicts())
+        return pandas_frame(self.to_dicts())
 
     def page(self) -> Page:
         """Return its presentation."""
@@ -215,8 +205,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         return "\n".join(pages.page_markdown(self._redacted_page()))
 
     def _redacted_page(self) -> Page:
-        from dataclasses import replace
-
         redaction = Redaction()
         page = redaction.tree(self).page()
         return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page
@@ -275,10 +263,7 @@ def _builtin(value: Any) -> Any:  # Any: what msgspec does not know
 def _strict(value: Any) -> Any:  # Any: JSON values
     """Return the value with infinity as a string, because JSON has no such number."""
     if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        assert not math.isnan(value), "a missing value is None, never NaN"
-        return "Infinity" if value > 0 else "-Infinity"
+        return json_number(value)
     if isinstance(value, dict):
         return {key: _strict(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -120,10 +120,14 @@ if TYPE_CHECKING:
         WeightVersions as WeightVersions,
     )
     from steelyard.results._base import (
+        MAX_REPR_LENGTH as MAX_REPR_LENGTH,
+        MIN_WIDTH as MIN_WIDTH,
         SCHEMA_VERSION as SCHEMA_VERSION,
+        USUAL_WIDTH as USUAL_WIDTH,
         Result as Result,
         Row as Row,
         json_number as json_number,
+        pandas_frame as pandas_frame,
         versioned as versioned,
     )
     from steelyard.results._canons import (

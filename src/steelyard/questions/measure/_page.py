@@ -252,7 +252,7 @@ def _components(answer: Measurement) -> PageTable:
         if used.tokens != 0
     ]
     parts = [used for *_, used in rows]
-    keys = _key_columns(answer, [group for group, *_ in rows]) if answer.by else []
+    keys = _key_columns(answer, [group for group, *_ in rows])
     return pages.PageTable(
         name="components",
         caption="Tokens and cost by component",
