@@ -291,7 +291,7 @@ def _component_metric(answer: Measurement, name: str) -> PageTable:
         columns.append(pages.Column(name=type_, title=title, values=values, decimals=6, texts=texts))
     if not types:
         columns.append(
-            pages.text_column("value", "", [f"{pages.DASH} no run has tokens by component"] * len(answer.groups))
+            pages.text_column("value", "value", [f"{pages.DASH} no run has tokens by component"] * len(answer.groups))
         )
     return pages.PageTable(name=name, caption=metric.heading().replace("\n", ", "), columns=tuple(columns))
 
