@@ -474,10 +474,10 @@ QUESTIONS: dict[str, Callable[[], Files]] = {
     "usage over budget": question("usage", "logs", tz="UTC", by="model", budget=0.01),
     "usage of an empty range": question("usage", "calls.jsonl", since="2027-01-01", prices="spec", tz="UTC"),
     "matrix by agent": question("matrix", "agents.jsonl", by="agent"),
-    "matrix by discrimination": question("matrix", "demo.jsonl", by="tier", sort="discrimination"),
+    "matrix by discrimination": question("matrix", "demo.jsonl", by="tier", order="discrimination"),
     "matrix of cost": question("matrix", "agents.jsonl", by="agent", metric="cost_usd"),
     "matrix of two groups": question(
-        "matrix", "agents.jsonl", by="agent", sort="disagreement", baseline="agent=bee", candidate="agent=ant"
+        "matrix", "agents.jsonl", by="agent", order="disagreement", baseline="agent=bee", candidate="agent=ant"
     ),
     "judges of agents": question("judges", "agents.jsonl"),
     "judges by tier": question("judges", "demo.jsonl", by="tier"),
@@ -569,7 +569,7 @@ QUERIES = {
     "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
     "/gate": "rule=pass_rate+%3E%3D+0.3&where=agent%3Dant",
     "/judges": "by=agent",
-    "/matrix": "by=agent&sort=discrimination",
+    "/matrix": "by=agent&order=discrimination",
     "/usage": "by=model&tz=UTC",
     "/runs": "limit=20&sort=-cost_usd",
 }

@@ -12,8 +12,8 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from steelyard.errors import NoValidInputError, UnknownNameError, UsageError
+from steelyard.questions.matrix import Matrix
 from steelyard.records import Run
-from steelyard.results import Matrix
 
 
 def made(passes: dict[str, dict[str, tuple[int, int]]]) -> list[Run]:
@@ -44,7 +44,7 @@ def rows_of(result: Matrix) -> list[str]:
 
 
 def test_every_cell_has_its_own_runs_and_what_was_not_run_is_none() -> None:
-    result = sy.matrix(RUNS, by=["agent"], sort="task")
+    result = sy.matrix(RUNS, by=["agent"], order="task")
     assert [group.key["agent"] for group in result.groups] == ["best", "last", "middle"]
     hard = next(row for row in result.tasks if row.task == "hard")
     assert hard.cells[1] is None
@@ -71,7 +71,7 @@ def test_the_hardest_task_comes_first_also_where_lower_is_better() -> None:
 
 
 def test_discrimination_is_of_those_ahead_on_the_other_tasks_minus_those_behind() -> None:
-    result = sy.matrix(RUNS, by=["agent"], sort="discrimination")
+    result = sy.matrix(RUNS, by=["agent"], order="discrimination")
     told = {row.task: row.discrimination for row in result.tasks}
     assert told["telling"] == 1.0  # on the other tasks best is ahead and last behind: 2/2 - 0/2
     assert told["odd"] == -1.0  # and here it is the other way round: 0/2 - 1/1
@@ -87,9 +87,9 @@ def test_a_task_says_nothing_where_groups_tie_on_the_others() -> None:
 
 def test_disagreement_is_of_two_groups() -> None:
     with pytest.raises(UsageError, match="needs two groups") as error:
-        sy.matrix(RUNS, by=["agent"], sort="disagreement")
+        sy.matrix(RUNS, by=["agent"], order="disagreement")
     assert error.value.hint == "baseline='agent=NAME', candidate='agent=NAME'"
-    result = sy.matrix(RUNS, by=["agent"], sort="disagreement", baseline="agent=best", candidate="agent=last")
+    result = sy.matrix(RUNS, by=["agent"], order="disagreement", baseline="agent=best", candidate="agent=last")
     assert [(row.task, row.difference) for row in result.tasks] == [
         ("also-telling", -1.0),
         ("odd", 1.0),
@@ -98,7 +98,7 @@ def test_disagreement_is_of_two_groups() -> None:
         ("easy", 0.0),
         ("hard", None),
     ]
-    two = sy.matrix([run for run in RUNS if run.agent != "middle"], by=["agent"], sort="disagreement")
+    two = sy.matrix([run for run in RUNS if run.agent != "middle"], by=["agent"], order="disagreement")
     assert [row.difference for row in two.tasks] == [row.difference for row in result.tasks]
 
 
@@ -129,8 +129,8 @@ def test_an_unknown_metric_or_one_that_no_run_has_is_refused() -> None:
 def test_the_order_of_rows_changes_nothing() -> None:
     shuffled = list(RUNS)
     random.Random(3).shuffle(shuffled)
-    for sort in ("difficulty", "discrimination", "task"):
-        assert sy.matrix(RUNS, by=["agent"], sort=sort) == sy.matrix(shuffled, by=["agent"], sort=sort)
+    for order in ("difficulty", "discrimination", "task"):
+        assert sy.matrix(RUNS, by=["agent"], order=order) == sy.matrix(shuffled, by=["agent"], order=order)
 
 
 def test_the_command_prints_the_same_numbers_in_every_form(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_command_prints_the_same_numbers_in_every_form(tmp_path: Path) -> No
     file.write_bytes(b"\n".join(msgspec.json.encode(run) for run in RUNS))
     shape = json.loads(steelyard("matrix", str(file), "--by", "agent", "--json").stdout)
     assert shape["schema_version"] == 1
-    assert (shape["sort"], shape["metrics"], shape["weight_by"]) == ("difficulty", ["pass_rate"], "tasks")
+    assert (shape["order"], shape["metric"], shape["weight_by"]) == ("difficulty", "pass_rate", "tasks")
     assert [row["task"] for row in shape["tasks"]] == [
         "hard",
         "also-telling",
@@ -153,7 +153,10 @@ def test_the_command_prints_the_same_numbers_in_every_form(tmp_path: Path) -> No
     assert "6 tasks by 3 groups (agent): 0 unsolved, 1 solved in every run, 5 mixed." in printed.stdout
     assert "1/4" in printed.stdout
     flat = steelyard("matrix", str(file), "--by", "agent", "--csv").stdout.splitlines()
-    assert flat[0] == "task,agent,metric,value,runs,missing,errored,task_mean,discrimination,difference"
+    assert flat[0] == (
+        "tier_scheme,metric,task,mean,discrimination,difference,agent,tier_name,group_value,group_runs,"
+        "value,runs,missing,errored"
+    )
     assert len(flat) == 1 + 6 * 3
     assert steelyard("matrix", str(file), "--by", "agent", "--out", str(tmp_path / "m.svg")).status == 0
     assert (tmp_path / "m.svg").read_text("utf-8").startswith("<svg")

@@ -152,11 +152,11 @@ def test_a_value_that_no_run_has_is_explained_on_every_surface() -> None:
 def test_the_same_mistake_is_spelled_for_commands_and_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [{"task": "a", "agent": agent, "passed": True} for agent in ("x", "y", "z")]
     with pytest.raises(UsageError) as raised:
-        sy.matrix(runs, by=["agent"], sort="disagreement")
+        sy.matrix(runs, by=["agent"], order="disagreement")
     assert raised.value.hint == "baseline='agent=NAME', candidate='agent=NAME'"
     file = tmp_path / "runs.jsonl"
     file.write_text("".join(f'{{"task": "a", "agent": "{agent}", "passed": true}}\n' for agent in "xyz"), "utf-8")
-    assert run(["matrix", str(file), "--by", "agent", "--sort", "disagreement"]) == 2
+    assert run(["matrix", str(file), "--by", "agent", "--order", "disagreement"]) == 2
     assert "hint: --baseline agent=NAME --candidate agent=NAME" in capsys.readouterr().err
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         ExplainOptions as ExplainOptions,
         JudgesOptions as JudgesOptions,
         LocalArena as Arena,
-        MatrixOptions as MatrixOptions,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
         suggest_mapping as suggest_mapping,
     )
     from steelyard.questions.matrix import (
+        MatrixOptions as MatrixOptions,
         matrix as matrix,
     )
     from steelyard.questions.measure import (

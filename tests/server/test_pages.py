@@ -45,7 +45,7 @@ QUERIES = {
     "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
     "/gate": "rule=pass_rate+%3E%3D+0.3",
     "/judges": "by=agent",
-    "/matrix": "by=agent&sort=discrimination",
+    "/matrix": "by=agent&order=discrimination",
     "/usage": "by=model&tz=UTC",
 }
 NOT_THE_COMMAND = ("/runs", "/review", "/metrics", "/routes")

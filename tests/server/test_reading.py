@@ -129,8 +129,8 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
     assert of_runs.api("/usage?by=model") == sy.usage(path, by=["model"]).to_dict()
     assert of_runs.api("/completeness?by=tier") == sy.completeness(path, by=["tier"]).to_dict()
     for order in ("difficulty", "task"):
-        asked = of_runs.api(f"/matrix?by=tier&sort={order}")
-        assert asked == sy.matrix(path, by=["tier"], sort=order).to_dict()
+        asked = of_runs.api(f"/matrix?by=tier&order={order}")
+        assert asked == sy.matrix(path, by=["tier"], order=order).to_dict()
 
 
 def test_pages_of_a_list_make_the_whole_list(arena: sy.Arena, of_arena: Served) -> None:

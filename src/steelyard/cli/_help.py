@@ -106,7 +106,6 @@ METAVARS = {
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
     "completeness": ("fields",),
-    "matrix": ("heatmap",),
     "judges": ("severity", "reliability"),
     "repeatability": ("repair", "dots", "distances"),
     "speedup": ("waterfall", "dots"),
@@ -317,7 +316,7 @@ def _figures(command: str) -> tuple[str, ...]:
         return FIGURES[command]
     from steelyard.questions import question_named  # only questions need it
 
-    names: tuple[str, ...] = question_named(command).answer.figure_names()
+    names: tuple[str, ...] = question_named(command.replace(" ", "_")).answer.figure_names()
     return names
 
 

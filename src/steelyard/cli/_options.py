@@ -29,6 +29,10 @@ def _paths_or_stores(_type: object, tokens: Sequence[Token]) -> list[Path | str]
     return [token.value if is_store(token.value) else named_path(token.value) for token in tokens]
 
 
+def _path_or_store(_type: object, tokens: Sequence[Token]) -> Path | str:
+    return _paths_or_stores(_type, tokens)[0]
+
+
 def _whole(_type: object, tokens: Sequence[Token]) -> int:
     """Parse an integer; the parser itself would round 1.5 to 2."""
     try:
@@ -57,6 +61,7 @@ MAX_WAIT_SECONDS = 365 * 24 * 3600
 OnePath = Annotated[Path, Parameter(converter=_path)]
 Paths = Annotated[list[Path], Parameter(converter=_paths, negative="")]
 PathsOrStores = Annotated[list[Path | str], Parameter(converter=_paths_or_stores, negative="")]
+PathOrStore = Annotated[Path | str, Parameter(converter=_path_or_store)]
 Whole = Annotated[int, Parameter(converter=_whole)]
 FromOne = Annotated[Whole, Parameter(validator=_from_one)]
 FromZero = Annotated[Whole, Parameter(validator=_from_zero)]

@@ -76,6 +76,15 @@ class Output(Showing):
         if self.out is not None:
             check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
 
+    @property
+    def figure_name(self) -> str | None:
+        """The requested figure."""
+        return None
+
+    def check_answer(self, _kind: type[Any]) -> None:
+        """Do the same for an answer of this type."""
+        self.check()
+
     def _save(self, result: Result) -> None:
         if self.out is not None:
             result.save(self.out, no_csv_escape=self.no_csv_escape)
@@ -117,6 +126,9 @@ class Output(Showing):
             print_written(self.out, sentences())
 
 
+OUTPUT = Output()
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReportOutput(Output):
@@ -141,6 +153,15 @@ class DrawnOutput(Output):
         Parameter(alias="-o", help=f"Write the result to FILE; {DRAWN_FORMATS}"),
     ] = None
     figure: FigureName = None
+
+    @property
+    def figure_name(self) -> str | None:
+        """The requested figure."""
+        return self.figure
+
+    def check_answer(self, kind: type[Any]) -> None:
+        """Do the same for an answer of this type, and reject unknown figures."""
+        self.check_drawn(kind)
 
     def check_drawn(self, kind: type[Any], *, markdown: bool = False) -> None:
         """Reject invalid combinations, unknown figures and files that cannot be written, before the work starts."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from steelyard.cli._options import Files, OnePath, PathsOrStores
-from steelyard.cli._output import DRAWN_OUTPUT, DrawnOutput, print_written, save_result
+from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores
+from steelyard.cli._output import DRAWN_OUTPUT, OUTPUT, Output, print_written, save_result
 from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
 from steelyard.cli._typed import option_parameter
 from steelyard.pages import check_file, csv_text, writing
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from steelyard.questions import Answer
 
-Logs = Annotated[
-    PathsOrStores | None, Parameter(help="Logs or run records: files, directories, archives; - for stdin.")
-]
+INPUT_NAMES = {"files": "files", "file": "file", "logs": "paths"}
 
 
 def command_named(name: str) -> Callable[..., int]:
@@ -31,19 +29,20 @@ def command_named(name: str) -> Callable[..., int]:
     question = question_named(name)
 
     def command(
-        inputs: Any = None,  # Any: `__signature__` has the types
-        /,
-        *,
-        output: DrawnOutput = DRAWN_OUTPUT,
+        *given: Any,  # Any: `__signature__` has the types
+        output: Output = OUTPUT,
         all_parts: bool = False,
         summary: Path | None = None,
         **options: Any,  # Any: as above
     ) -> int:
-        output.check_drawn(question.answer)
+        output.check_answer(question.answer)
         if summary is not None:
             check_file(summary)
+        source = None
+        if question.takes != "nothing":
+            source, given = given[0] or None, given[1:]
         with reading_progress(shown=not output.quiet) as progress, reporting(progress):
-            answer = question.ask(inputs or None, question.options(**options))
+            answer = question.ask(source, question.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
         if "exit_code" in answer.__struct_fields__:
             answer = msgspec.structs.replace(answer, exit_code=status)
@@ -56,7 +55,7 @@ def command_named(name: str) -> Callable[..., int]:
         return status
 
     signature = inspect.Signature(list(_parameters(question)))
-    command.__name__ = name
+    command.__name__ = question.command.rpartition(" ")[2]
     command.__doc__ = f"{question.help}\n\n{_examples(question)}"
     command.__signature__ = signature  # type: ignore[attr-defined] # cyclopts reads it from there
     command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
@@ -65,14 +64,19 @@ def command_named(name: str) -> Callable[..., int]:
 
 def _parameters(question: Question) -> list[inspect.Parameter]:
     needed, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
-    if question.needs_input:
-        parameters = [inspect.Parameter("files", needed, annotation=Files)]
-    else:
-        parameters = [inspect.Parameter("paths", needed, annotation=Logs, default=None)]
-    for name, hint in question.options.types().items():
-        declared = question.options.declared[name]
+    parameters = []
+    if question.takes != "nothing":
+        kind: Any = PathOrStore if question.takes == "file" else PathsOrStores  # Any: types
+        kind = kind if question.needs_input else kind | None
+        hint: Any = Annotated[kind, Parameter(help=question.input_help)]  # Any: as above
+        default = inspect.Parameter.empty if question.needs_input else None
+        parameters.append(inspect.Parameter(INPUT_NAMES[question.takes], needed, annotation=hint, default=default))
+    for option in sorted(question.options.declared.values(), key=lambda option: not option.positional):
+        hint = option_parameter(option, question.options.types()[option.name])
         parameters.append(
-            inspect.Parameter(name, named, annotation=option_parameter(declared, hint), default=declared.default)
+            inspect.Parameter(
+                option.name, needed if option.positional else named, annotation=hint, default=option.default
+            )
         )
     if question.all_parts:
         shown = Annotated[bool, Parameter(name="--all", help=question.all_parts, negative="")]
@@ -80,7 +84,8 @@ def _parameters(question: Question) -> list[inspect.Parameter]:
     if question.appends_summary:
         file = Annotated[OnePath | None, Parameter(help="Append a Markdown summary to this file.")]
         parameters.append(inspect.Parameter("summary", named, annotation=file, default=None))
-    return [*parameters, inspect.Parameter("output", named, annotation=DrawnOutput, default=DRAWN_OUTPUT)]
+    output = DRAWN_OUTPUT if question.is_drawn else OUTPUT
+    return [*parameters, inspect.Parameter("output", named, annotation=type(output), default=output)]
 
 
 def _examples(question: Question) -> str:
@@ -89,13 +94,15 @@ def _examples(question: Question) -> str:
     for example in question.examples:
         given = dict(example)
         source = given.pop("", "runs.jsonl" if question.needs_input else "")
-        lines.append(f"Example: {command_text([question.name], [str(source)] if source else [], given)}")
+        places = [name for name, option in question.options.declared.items() if option.positional]
+        words = [str(each) for each in (source, *(given.pop(name, "") for name in places)) if each]
+        lines.append(f"Example: {command_text([question.command], words, given)}")
     return "\n".join(lines)
 
 
-def _deliver(answer: Answer, output: DrawnOutput, *, everything: bool) -> None:
+def _deliver(answer: Answer, output: Output, *, everything: bool) -> None:
     """Write the file, and print JSON, CSV or the page; next to a file, only the sentences of the page."""
-    save_result(answer, output.figure, output.out, no_csv_escape=output.no_csv_escape)
+    save_result(answer, output.figure_name, output.out, no_csv_escape=output.no_csv_escape)
     if output.json:
         print_json(answer.to_dict())
     elif output.csv:

@@ -73,8 +73,8 @@ def _default(value: object) -> str:
 
 def option_parameter(option: Option, hint: Any) -> Any:  # Any: types
     """Return the type of an option on the command line, with its help and converter."""
-    parameter = Parameter(parse=False)
-    if not option.positional:  # the command itself takes it
+    parameter = Parameter(help=option.text)
+    if not option.positional:
         shown = False if option.default in (None, ()) else _default
         negative = f"--no-{option.name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
         parameter = Parameter(help=option.text, show_default=shown, alias=option.short or (), negative=negative)
@@ -87,7 +87,8 @@ def typed(options: type[Any]) -> type[Any]:  # Any: a class of options, a datacl
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
     for name, option in options.declared.items():
         body["__annotations__"][name] = option_parameter(option, options.types()[name])
-        if option.positional:
+        if option.positional:  # the command itself takes it
+            body["__annotations__"][name] = Annotated[options.types()[name], Parameter(parse=False)]
             body[name] = field(default="")
         elif not option.is_required:
             body[name] = field(default=option.default)

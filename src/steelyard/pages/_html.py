@@ -150,7 +150,7 @@ def _foot(table: PageTable) -> str:
     if not table.has_foot:
         return ""
     cells = "".join(
-        f"<td{_classes(n=column.is_number, missing=column.foot == DASH)}>{text(_line(column.foot))}</td>"
+        f"<td{_classes(n=column.is_number, missing=column.foot in (DASH, ''))}>{text(_line(column.foot))}</td>"
         for column in table.columns
     )
     return f"\n<tfoot><tr>{cells}</tr></tfoot>"

@@ -108,7 +108,6 @@ if TYPE_CHECKING:
     from steelyard.questions._figure_options import (
         ExplainOptions as ExplainOptions,
         JudgesOptions as JudgesOptions,
-        MatrixOptions as MatrixOptions,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReportOptions as ReportOptions,

@@ -44,13 +44,16 @@ class Rows:
     the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix, also
     for the keys of its mappings of scalars; a mapping of scalars in an entry gives one column per key. The key of an
     entry of a mapping is in a column of the mapping's name in the singular, or as `keys` says. Fields of the answer
-    itself are in every row only if `keep` names them; fields named in `without` are in none.
+    itself are in every row only if `keep` names them; fields named in `without` are in none. `parallel` names a list of
+    the answer in the order of the innermost one: each row has the fields of the entry at the same position too,
+    also where the innermost entry is None.
     """
 
     paths: tuple[str, ...]
     keep: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
+    parallel: str = ""
 
     def __init__(
         self,
@@ -58,38 +61,51 @@ class Rows:
         keep: tuple[str, ...] = (),
         without: tuple[str, ...] = (),
         keys: Mapping[str, str] | None = None,
+        parallel: str = "",
     ) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
         object.__setattr__(self, "without", without)
         object.__setattr__(self, "keys", keys or {})
+        object.__setattr__(self, "parallel", parallel)
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
         kept = {column: value for name in self.keep for column, value in _cells(name, getattr(answer, name))}
         paths = [path.split(".") for path in self.paths]
-        rows = [_joined(levels) for path in paths for levels in self._levels(answer, path, [("", kept)])]
+        parallel = [(singular(self.parallel), self._entry_cells(each)) for each in getattr(answer, self.parallel, ())]
+        rows = [_joined(levels) for path in paths for levels in self._levels(answer, path, [("", kept)], parallel)]
         names = dict.fromkeys(name for row in rows for name in row)
         return [{name: row.get(name) for name in names} for row in rows]
 
-    def _levels(self, entry: Any, path: Sequence[str], outer: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+    def _levels(
+        self, entry: Any, path: Sequence[str], outer: list[tuple[str, Row]], parallel: Sequence[tuple[str, Row]]
+    ) -> Iterator[list[tuple[str, Row]]]:
         """Yield the columns of each row by level, the outermost first (Any: a struct)."""
         place, *below = path
         entries = getattr(entry, place)
-        left_out = {*self.without, *(name for each in self.paths for name in each.split("."))}
-        keyed = entries.items() if isinstance(entries, Mapping) else ((None, each) for each in entries)
+        keyed = entries.items() if isinstance(entries, Mapping) else enumerate(entries)
         for key, each in keyed:
-            cells: Row = {} if key is None else {self.keys.get(place, singular(place)): key}
-            kind: Any = type(each)  # Any: a hashable type
-            absent = _optional_structs(kind)
-            for name in each.__struct_fields__:
-                value = getattr(each, name)
-                if name in left_out or (value is None and name in absent):
-                    continue
-                for column, cell in _cells(name, value):
-                    cells.setdefault(column, cell)
-            levels = [*outer, (singular(place), cells)]
-            yield from self._levels(each, below, levels) if below else [levels]
+            cells: Row = {self.keys.get(place, singular(place)): key} if isinstance(entries, Mapping) else {}
+            cells |= {name: cell for name, cell in self._entry_cells(each).items() if name not in cells}
+            levels = [*outer, *([parallel[key]] if parallel and not below else []), (singular(place), cells)]
+            yield from self._levels(each, below, levels, parallel) if below else [levels]
+
+    def _entry_cells(self, entry: Any) -> Row:  # Any: a struct, or None
+        """Return the columns of an entry."""
+        if entry is None:
+            return {}
+        left_out = {*self.without, *(name for each in self.paths for name in each.split("."))}
+        kind: Any = type(entry)  # Any: a hashable type
+        absent = _optional_structs(kind)
+        cells: Row = {}
+        for name in entry.__struct_fields__:
+            value = getattr(entry, name)
+            if name in left_out or (value is None and name in absent):
+                continue
+            for column, cell in _cells(name, value):
+                cells.setdefault(column, cell)
+        return cells
 
 
 @cache

@@ -17,7 +17,6 @@ from steelyard.questions._options import (
     ProfileName,
     RunOptions,
 )
-from steelyard.records import Chosen
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
@@ -148,28 +147,6 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
         default="mean",
     )
     min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)
-
-
-class MatrixOptions(VerdictOptions, EngineOptions):
-    """Options of `matrix`."""
-
-    by: Names = doc(
-        "Comma-separated keys that define the columns: agent, model, tier, experiment or a custom field (x_NAME).",
-        default=("agent", "model"),
-    )
-    metric: str = doc("Metric to show.", default="pass_rate")
-    sort: Literal["difficulty", "discrimination", "disagreement", "task"] = doc("Task order.", default="difficulty")
-    baseline: Chosen | None = doc(
-        "Baseline group, e.g. agent=NAME (default: the first group, if there are exactly two).",
-        default=None,
-        short="-a",
-    )
-    candidate: Chosen | None = doc(
-        "Group to compare with the baseline (default: the second group, if there are exactly two).",
-        default=None,
-        short="-b",
-    )
-    weight_by: WeightBy = doc("Weight every task equally (tasks) or every run equally (runs).", default="tasks")
 
 
 SECTIONS = (

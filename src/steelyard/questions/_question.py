@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import (
     Any,
+    Literal,
     ParamSpec,
     Protocol,
     TypeAlias,
@@ -39,6 +40,9 @@ OptionsT_contra = TypeVar("OptionsT_contra", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 Examples: TypeAlias = tuple[Mapping[str, object], ...]
+Takes: TypeAlias = Literal["files", "file", "logs", "nothing"]
+"""Input of a question: one or more files, exactly one, files or else the logs of installed agents, or none."""
+FILES_HELP = "Run records or logs: files, directories, archives; - for stdin."
 
 
 class QuestionFunction(Protocol[Input_contra, P, OptionsT_contra, AnswerT_co]):
@@ -72,20 +76,49 @@ class LogQuestionFunction(Protocol[Input_contra, P, OptionsT_contra, AnswerT_co]
     ) -> AnswerT_co: ...
 
 
+class PlainQuestionFunction(Protocol[P, OptionsT_contra, AnswerT_co]):
+    """A question without an input: `formats("claude-code")`."""
+
+    question: Question
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> AnswerT_co: ...
+
+    @overload
+    def __call__(self, *, options: OptionsT_contra) -> AnswerT_co: ...
+
+
 @dataclass(frozen=True)
 class Question:
     """Declaration of a question, from which every surface is derived."""
 
     name: str
     options: type[Options]
-    compute: Callable[[Any, Any], Any]  # Any: each question has its own input, options and answer
-    needs_input: bool
+    compute: Callable[..., Any]  # Any: each question has its own input, options and answer
+    takes: Takes
+    input_help: str
+    """Help of the input."""
     all_parts: str
     """Help of `--all`, which shows the folded parts of the page; empty if the page has none."""
     examples: Examples
     """Options of example calls; the input is under the empty name."""
     appends_summary: bool
     """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
+
+    @property
+    def command(self) -> str:
+        """Its command: `run list` for `run_list`."""
+        return self.name.replace("_", " ")
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether it cannot be asked without an input."""
+        return self.takes in ("files", "file")
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its answers have figures."""
+        return hasattr(self.home, "figures")
 
     @cached_property
     def answer(self) -> Any:  # Any: a type
@@ -124,7 +157,7 @@ class Question:
                 prices = prices_of(priced, prices, is_named="prices" in named)
             options = options if prices == asked else options.replace(prices=prices)
         try:
-            return self.compute(source, options)
+            return self.compute(options) if self.takes == "nothing" else self.compute(source, options)
         except UnknownKeyError:
             if source is not None and getattr(options, "map", None) is None:
                 reject_unrecognized(source)
@@ -132,17 +165,30 @@ class Question:
 
 
 def log_question(
-    options: Callable[P, OptionsT], *, examples: Examples = ()
+    options: Callable[P, OptionsT], *, examples: Examples = (), input_help: str = FILES_HELP
 ) -> Callable[[Callable[[Input | None, OptionsT], AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that is given None if the call names no input."""
-    made: Any = question(options, needs_input=False, examples=examples)  # Any: `question` knows one kind of function
+    made: Any = question(options, takes="logs", examples=examples, input_help=input_help)  # Any: another protocol
     return cast("Callable[[Callable[..., AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]", made)
+
+
+def plain_question(
+    options: Callable[P, OptionsT], *, examples: Examples = ()
+) -> Callable[[Callable[[OptionsT], AnswerT]], PlainQuestionFunction[P, OptionsT, AnswerT]]:
+    """Make a question of a function that takes options only."""
+
+    def decorate(compute: Callable[[OptionsT], AnswerT]) -> PlainQuestionFunction[P, OptionsT, AnswerT]:
+        made: Any = question(options, takes="nothing", examples=examples)  # Any: another protocol
+        return cast("PlainQuestionFunction[P, OptionsT, AnswerT]", made(compute))
+
+    return decorate
 
 
 def question(
     options: Callable[P, OptionsT],
     *,
-    needs_input: bool = True,
+    takes: Takes = "files",
+    input_help: str = FILES_HELP,
     examples: Examples = (),
     all_parts: str = "",
     appends_summary: bool = False,
@@ -151,17 +197,19 @@ def question(
 
     def decorate(compute: Callable[[Input, OptionsT], AnswerT]) -> QuestionFunction[Input, P, OptionsT, AnswerT]:
         kind = cast("type[Options]", options)
-        declared = Question(compute.__name__, kind, compute, needs_input, all_parts, examples, appends_summary)
+        declared = Question(compute.__name__, kind, compute, takes, input_help, all_parts, examples, appends_summary)
         first = declared.input_name
 
         @wraps(compute)
         def call(*given: Any, **keywords: Any) -> AnswerT:  # Any: `QuestionFunction` has the static types
             progress = keywords.pop("progress", current_progress())
             chosen = keywords.pop("options", None)
-            source = (keywords.pop(first),) if first in keywords else given[:1]
-            if not source and needs_input:
+            source: tuple[Any, ...] = ()  # Any: as above
+            if takes != "nothing":
+                source = (keywords.pop(first),) if first in keywords else given[:1]
+            if not source and declared.needs_input:
                 raise UsageError(f"{declared.name} requires {first}")
-            if chosen is not None and (keywords or given[1:]):
+            if chosen is not None and (keywords or given[len(source) :]):
                 raise UsageError(f"{declared.name} accepts options= or single options, not both")
             if chosen is None:
                 chosen = _made(declared, given[len(source) :], keywords)
@@ -192,9 +240,10 @@ def _made(declared: Question, given: tuple[Any, ...], keywords: dict[str, Any]) 
 def _signature(declared: Question) -> inspect.Signature:
     default = inspect.Parameter.empty if declared.needs_input else None
     first = inspect.Parameter(declared.input_name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    inputs = [] if declared.takes == "nothing" else [first]
     name = declared.options.__name__
     whole = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=name)
-    return inspect.Signature([first, *declared.options.parameters(), whole])
+    return inspect.Signature([*inputs, *declared.options.parameters(), whole])
 
 
 def _listed(kind: type[Options]) -> str:
@@ -214,7 +263,7 @@ def is_question(name: str) -> bool:
     spec = importlib.util.find_spec(f"steelyard.questions.{name}")
     loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
     names = loader.get_code(f"steelyard.questions.{name}").co_names if loader else ()
-    return "page" in names and ("question" in names or "log_question" in names)
+    return "page" in names and not {"question", "log_question", "plain_question"}.isdisjoint(names)
 
 
 def question_named(name: str) -> Question:

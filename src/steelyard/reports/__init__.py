@@ -81,10 +81,6 @@ if TYPE_CHECKING:
         judge_lines as judge_lines,
         judge_tables as judge_tables,
     )
-    from steelyard.reports._matrices import (
-        matrix_lines as matrix_lines,
-        matrix_table as matrix_table,
-    )
     from steelyard.reports._plan_runs import (
         plan_parts as plan_parts,
     )

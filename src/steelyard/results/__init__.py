@@ -159,13 +159,6 @@ if TYPE_CHECKING:
         Judges as Judges,
         ScoreRange as ScoreRange,
     )
-    from steelyard.results._matrix import (
-        Matrix as Matrix,
-        MatrixCell as MatrixCell,
-        MatrixGroup as MatrixGroup,
-        MatrixSort as MatrixSort,
-        MatrixTask as MatrixTask,
-    )
     from steelyard.results._metric_list import (
         MetricList as MetricList,
         list_metrics as list_metrics,

@@ -25,11 +25,7 @@ from steelyard.results._base import Result
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._completeness_figures import completeness_fields
 from steelyard.results._judges import Judges
-from steelyard.results._matrix import Matrix
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
-from steelyard.results._ranking_figures import (
-    matrix_heatmap,
-)
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
 from steelyard.results._run_detail import RunDetail
@@ -48,7 +44,6 @@ from steelyard.results._trial_figures import (
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
-    Matrix: {"heatmap": matrix_heatmap},
     Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},

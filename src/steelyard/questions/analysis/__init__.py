@@ -74,9 +74,6 @@ if TYPE_CHECKING:
         TaskMeans as TaskMeans,
         joined as joined,
     )
-    from steelyard.questions.analysis._task_matrix import (
-        matrix_tasks as matrix_tasks,
-    )
     from steelyard.questions.analysis._uneven_attempts import (
         uneven_groups as uneven_groups,
         weights_differ as weights_differ,

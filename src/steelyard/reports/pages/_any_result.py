@@ -11,7 +11,6 @@ from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
-from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._people import (
     assignments_page,
@@ -40,7 +39,6 @@ from steelyard.results import (
     Judges,
     Leaderboard,
     LeaderboardChanges,
-    Matrix,
     MetricList,
     Outliers,
     PeerReview,
@@ -94,7 +92,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Leaderboard: leaders_page,
     AbilityRanking: abilities_page,
     CorrectnessEstimates: correctness_page,
-    Matrix: matrix_page,
     MetricList: metrics_page,
     Outliers: outliers_page,
     PeerReview: ratings_page,

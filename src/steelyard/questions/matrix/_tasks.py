@@ -10,8 +10,8 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions.analysis._samples import Mask, Samples, half_names
+from steelyard.questions.matrix._answer import MatrixCell, MatrixTask, TaskOrder
 from steelyard.records import exact_mean
-from steelyard.results import MatrixCell, MatrixSort, MatrixTask
 from steelyard.statistics import Floats, Ints
 
 MAX_CELLS = 2_000_000
@@ -25,7 +25,7 @@ def matrix_tasks(
     *,
     size: int,
     errored: Mask,
-    sort: MatrixSort,
+    order: TaskOrder,
     pair: tuple[int, int] | None,
 ) -> tuple[MatrixTask, ...]:
     """The rows, in the order that is asked for; `codes` is the group of each run, `pair` the groups A and B."""
@@ -47,14 +47,22 @@ def matrix_tasks(
         )
         numbers = [cell.value for cell in row if cell is not None and cell.value is not None]
         gap = None if pair is None else _known(values[task, pair[1]] - values[task, pair[0]])
-        rows.append(MatrixTask(name, row, exact_mean(numbers) if numbers else None, _known(discrimination[task]), gap))
-    return _sorted(rows, sort, higher=catalog()[metric].better != "lower")
+        rows.append(
+            MatrixTask(
+                task=name,
+                mean=exact_mean(numbers) if numbers else None,
+                discrimination=_known(discrimination[task]),
+                difference=gap,
+                cells=row,
+            )
+        )
+    return _sorted(rows, order, higher=catalog()[metric].better != "lower")
 
 
 def _cell(value: float, *, tried: int, known: int, errored: int) -> MatrixCell | None:
     if not tried:
         return None
-    return MatrixCell(_known(value), int(known), int(tried - known), int(errored))
+    return MatrixCell(value=_known(value), runs=int(known), missing=int(tried - known), errored=int(errored))
 
 
 def _counted(samples: Samples, metric: str, cells: Ints, space: int) -> Ints:
@@ -89,16 +97,16 @@ def discriminations(values: Floats) -> Floats:
     return discriminations
 
 
-def _sorted(rows: Sequence[MatrixTask], sort: MatrixSort, *, higher: bool) -> tuple[MatrixTask, ...]:
+def _sorted(rows: Sequence[MatrixTask], order: TaskOrder, *, higher: bool) -> tuple[MatrixTask, ...]:
     """The hardest, the most telling or the most disputed first; what has no value last, equals by name."""
 
     def place(row: MatrixTask) -> tuple[bool, float, str]:
         number: float | None = 0.0
-        if sort == "difficulty":
+        if order == "difficulty":
             number = None if row.mean is None else row.mean if higher else -row.mean
-        elif sort == "discrimination":
+        elif order == "discrimination":
             number = None if row.discrimination is None else -row.discrimination
-        elif sort == "disagreement":
+        elif order == "disagreement":
             number = None if row.difference is None else -abs(row.difference)
         return number is None, number or 0.0, row.task
 

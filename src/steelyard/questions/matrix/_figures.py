@@ -1,0 +1,33 @@
+"""Figure of a matrix: a cell for each task and group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.figures import Figure, Tried, Valued, heatmap
+from steelyard.metrics import catalog
+from steelyard.pages import key_name, metric_axis
+
+if TYPE_CHECKING:
+    from steelyard.questions.matrix._answer import Matrix, MatrixCell
+
+
+def matrix_heatmap(answer: Matrix, width: int) -> Figure:
+    """Number of passes for a binary metric, else the value of the metric."""
+    metric = catalog()[answer.metric]
+    tasks = [row.task for row in answer.tasks]
+    groups = [key_name(group.key, answer.tier_scheme) for group in answer.groups]
+    cells = [[_cell(cell, binary=metric.binary) for cell in row.cells] for row in answer.tasks]
+    what = "fraction of runs that pass" if metric.name == "pass_rate" else metric.title.lower()
+    note = f"{what}; by {answer.order}; {answer.n:,} runs, profile {answer.profile}"
+    title = f"Tasks by {', '.join(answer.by)}"
+    axis = None if metric.binary else metric_axis(metric)
+    return heatmap(tasks, groups, cells, title=title, note=note, axis=axis, width=width)
+
+
+def _cell(cell: MatrixCell | None, *, binary: bool) -> Tried | Valued | None:
+    if cell is None:
+        return None
+    if binary:
+        return Tried(round((cell.value or 0.0) * cell.runs), cell.runs, cell.errored)
+    return Valued(cell.value, cell.runs, cell.errored)
