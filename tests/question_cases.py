@@ -19,6 +19,8 @@ class Case:
 
     question: str
     options: dict[str, Any]  # Any: values of options
+    source: str | None = "runs.jsonl"
+    """Input, below the folder of `write_inputs`; None for a question without one."""
 
     @property
     def name(self) -> str:
@@ -28,15 +30,22 @@ class Case:
     def declared(self) -> Question:
         return question_named(self.question)
 
-    def ask(self, source: object) -> Answer:
-        answer = getattr(sy, self.question)(source, **self.options)
+    def inputs(self, folder: Path) -> list[Path]:
+        return [] if self.source is None else [folder / self.source]
+
+    def ask(self, *source: object) -> Answer:
+        answer = self.declared.function(*source, **self.options)
         assert isinstance(answer, Answer)
         return answer
 
-    def words(self) -> list[str]:
-        """The options on the command line."""
-        words = []
+    def words(self, folder: Path) -> list[str]:
+        """The command line."""
+        words = [*self.declared.command.split(), *map(str, self.inputs(folder))]
+        places = [name for name, option in self.declared.options.declared.items() if option.positional]
+        words += [str(self.options[name]) for name in places if name in self.options]
         for name, value in self.options.items():
+            if name in places:
+                continue
             for text in [value] if not isinstance(value, list) else value:
                 words += [f"--{name.replace('_', '-')}", str(text)]
         return words
@@ -80,8 +89,7 @@ def demo_records() -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_runs(folder: Path) -> Path:
-    """Write the runs that the cases are asked about."""
-    path = folder / "runs.jsonl"
-    path.write_text(demo_records(), "utf-8")
-    return path
+def write_inputs(folder: Path) -> Path:
+    """Write the inputs that the cases are asked about."""
+    (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
+    return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from question_cases import write_runs
+from question_cases import write_inputs
 
 pytestmark = pytest.mark.checkout
 
@@ -79,7 +79,7 @@ def test_option_added_in_one_line_works_on_every_surface(tmp_path: Path) -> None
     file.write_text(source[:after] + LINE + source[after:], "utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests'}", "COLUMNS": "200"}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(write_runs(tmp_path))],
+        [sys.executable, "-c", SCRIPT, str(write_inputs(tmp_path) / "runs.jsonl")],
         capture_output=True,
         text=True,
         check=False,

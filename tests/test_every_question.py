@@ -7,15 +7,15 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 import pytest
 
 import steelyard as sy
-from question_cases import CASES, Case, write_runs
+from question_cases import CASES, Case, write_inputs
 from serving import Served, serving
 from steelyard.cli import run
 from steelyard.pages import text as html_text
@@ -29,20 +29,22 @@ EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("questions"))
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_inputs(tmp_path_factory.mktemp("questions"))
 
 
 @pytest.fixture(scope="module")
-def ask(runs: Path) -> Callable[[Case], Answer]:
+def ask(inputs: Path) -> Callable[[Case], Answer]:
     """The answer of a case; it is computed once."""
-    return cache(lambda case: case.ask(runs))
+    return cache(lambda case: case.ask(*case.inputs(inputs)))
 
 
 @pytest.fixture(scope="module")
-def served(runs: Path) -> Iterator[Served]:
-    with serving(RunsSource([runs])) as server:
-        yield server
+def served(inputs: Path) -> Iterator[Callable[[Case], Served]]:
+    """The server over the input of a case."""
+    with ExitStack() as servers:
+        start = cache(lambda source: servers.enter_context(serving(RunsSource([inputs / source]))))
+        yield lambda case: start(case.source or "runs.jsonl")
 
 
 def printed(*words: str, monkeypatch: pytest.MonkeyPatch, width: int = 80) -> str:
@@ -61,9 +63,9 @@ def test_every_question_has_a_case() -> None:
 @EACH
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_question_prints_the_same_in_python_and_on_the_command_line(
-    case: Case, width: int, ask: Callable[[Case], Answer], runs: Path, monkeypatch: pytest.MonkeyPatch
+    case: Case, width: int, ask: Callable[[Case], Answer], inputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = printed(case.question, str(runs), *case.words(), monkeypatch=monkeypatch, width=width)
+    shown = printed(*case.words(inputs), monkeypatch=monkeypatch, width=width)
     answer = ask(case)
     assert shown.rstrip("\n") == answer.text(width) == str(answer)
     assert all(len(line) <= width for line in answer.text(width).splitlines())
@@ -71,17 +73,29 @@ def test_question_prints_the_same_in_python_and_on_the_command_line(
 
 @EACH
 def test_question_gives_the_same_json_everywhere(
-    case: Case, ask: Callable[[Case], Answer], runs: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+    case: Case,
+    ask: Callable[[Case], Answer],
+    inputs: Path,
+    served: Callable[[Case], Served],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shape = ask(case).to_dict()
-    assert json.loads(printed(case.question, str(runs), *case.words(), "--json", monkeypatch=monkeypatch)) == shape
-    pairs = [(name, text) for name, value in case.options.items() for text in option_texts(value)]
-    assert served.api(f"/{case.question}?{urlencode(pairs)}") == shape
+    assert json.loads(printed(*case.words(inputs), "--json", monkeypatch=monkeypatch)) == shape
+    if not case.declared.path:
+        return
+    path = case.declared.path
+    pairs = [(name, quote(text, safe="")) for name, value in case.options.items() for text in option_texts(value)]
+    query = "&".join(f"{name}={text}" for name, text in pairs if f"{{{name}}}" not in path)
+    assert served(case).api(f"{path.format_map(dict(pairs))}?{query}") == shape
 
 
-@EACH
-def test_question_is_asked_of_a_server_as_of_a_file(case: Case, ask: Callable[[Case], Answer], served: Served) -> None:
-    assert case.ask(sy.connect(served.address)) == ask(case)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.source and case.declared.path], ids=lambda case: case.name
+)
+def test_question_is_asked_of_a_server_as_of_a_file(
+    case: Case, ask: Callable[[Case], Answer], served: Callable[[Case], Served]
+) -> None:
+    assert case.ask(sy.connect(served(case).address)) == ask(case)
 
 
 @EACH

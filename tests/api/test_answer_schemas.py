@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from question_cases import CASES, Case, write_runs
+from question_cases import CASES, Case, write_inputs
+from steelyard.questions import answer_schemas
 from steelyard.server import openapi_document
 
 jsonschema_rs = pytest.importorskip("jsonschema_rs", reason="jsonschema-rs is not installed: make test-api")
@@ -18,8 +19,8 @@ DOCUMENT = openapi_document()
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("schemas"))
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_inputs(tmp_path_factory.mktemp("schemas"))
 
 
 def places(shape: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # Any: JSON values and their keys
@@ -39,9 +40,12 @@ def at(shape: Any, path: tuple[Any, ...]) -> Any:  # Any: as above
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_schema_notices_every_change(case: Case, runs: Path) -> None:
-    answer = case.ask(runs)
-    schema = {"$ref": f"#/components/schemas/{type(answer).__name__}", "components": DOCUMENT["components"]}
+def test_schema_notices_every_change(case: Case, inputs: Path) -> None:
+    answer = case.ask(*case.inputs(inputs))
+    components = DOCUMENT["components"]
+    if not case.declared.path:
+        components = {"schemas": answer_schemas(type(answer), ref_template="#/components/schemas/{name}")}
+    schema = {"$ref": f"#/components/schemas/{type(answer).__name__}", "components": components}
     validator = jsonschema_rs.validator_for(schema)
     shape = answer.to_dict()
     validator.validate(shape)

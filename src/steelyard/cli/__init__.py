@@ -73,7 +73,8 @@ def _modules() -> dict[str, str]:
     from steelyard.questions import question_names  # only the list of all commands needs it
 
     own = [info.name.rstrip("_") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    return {name: module for name in sorted({*own, *question_names()}) if (module := _module(name))}
+    derived = [name for name in question_names() if "_" not in name]  # `run_list` is a command of `run`
+    return {name: module for name in sorted({*own, *derived}) if (module := _module(name))}
 
 
 def _module(name: str) -> str | None:

@@ -88,12 +88,17 @@ class RemoteArena:
 
     def ask(self, question: Question, options: Options) -> Any:  # Any: each question has its own answer
         """Return the server's answer to a question: `sy.measure(sy.connect(url), by="tier")`."""
-        pairs: list[tuple[str, str]] = []
+        if not question.path:
+            raise UsageError(f"{question.name} is not available on a server")
+        path, pairs = question.path, []
         for declared, value in options.chosen():
             if declared.local:
                 raise UsageError(f"{option(declared.name)} is not available on a server")
-            pairs += [(declared.name, text) for text in option_texts(value)]
-        return read_answer(question.answer, self._server.get(f"/{question.name}", pairs))
+            if (part := f"{{{declared.name}}}") in path:
+                path = path.replace(part, quote(str(value), safe=""))
+            else:
+                pairs += [(declared.name, text) for text in option_texts(value)]
+        return read_answer(question.answer, self._server.get(path, pairs))
 
     def check(self) -> None:
         """Check that the server responds."""

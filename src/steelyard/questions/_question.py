@@ -104,6 +104,8 @@ class Question:
     """Options of example calls; the input is under the empty name."""
     appends_summary: bool
     """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
+    path: str
+    """Path of its route below the API's root; `{name}` is an option. Empty if it is not available over HTTP."""
 
     @property
     def command(self) -> str:
@@ -129,6 +131,11 @@ class Question:
     def home(self) -> ModuleType:
         """Module or package of the question."""
         return sys.modules[".".join(self.compute.__module__.split(".")[:3])]
+
+    @property
+    def function(self) -> Callable[..., Any]:  # Any: as above
+        """The question as a Python function."""
+        return cast("Callable[..., Any]", getattr(self.home, self.name))
 
     @property
     def help(self) -> str:
@@ -165,20 +172,21 @@ class Question:
 
 
 def log_question(
-    options: Callable[P, OptionsT], *, examples: Examples = (), input_help: str = FILES_HELP
+    options: Callable[P, OptionsT], *, examples: Examples = (), input_help: str = FILES_HELP, path: str | None = None
 ) -> Callable[[Callable[[Input | None, OptionsT], AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that is given None if the call names no input."""
-    made: Any = question(options, takes="logs", examples=examples, input_help=input_help)  # Any: another protocol
+    # Any: another protocol
+    made: Any = question(options, takes="logs", examples=examples, input_help=input_help, path=path)
     return cast("Callable[[Callable[..., AnswerT]], LogQuestionFunction[Input, P, OptionsT, AnswerT]]", made)
 
 
 def plain_question(
-    options: Callable[P, OptionsT], *, examples: Examples = ()
+    options: Callable[P, OptionsT], *, examples: Examples = (), path: str | None = None
 ) -> Callable[[Callable[[OptionsT], AnswerT]], PlainQuestionFunction[P, OptionsT, AnswerT]]:
     """Make a question of a function that takes options only."""
 
     def decorate(compute: Callable[[OptionsT], AnswerT]) -> PlainQuestionFunction[P, OptionsT, AnswerT]:
-        made: Any = question(options, takes="nothing", examples=examples)  # Any: another protocol
+        made: Any = question(options, takes="nothing", examples=examples, path=path)  # Any: another protocol
         return cast("PlainQuestionFunction[P, OptionsT, AnswerT]", made(compute))
 
     return decorate
@@ -192,12 +200,27 @@ def question(
     examples: Examples = (),
     all_parts: str = "",
     appends_summary: bool = False,
+    path: str | None = None,
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
-    """Make a question of a function that takes an input and options: the options become keywords of the call."""
+    """Make a question of a function that takes an input and options: the options become keywords of the call.
+
+    `path` is the path of its route (default: its name); empty if it is not available over HTTP.
+    """
 
     def decorate(compute: Callable[[Input, OptionsT], AnswerT]) -> QuestionFunction[Input, P, OptionsT, AnswerT]:
         kind = cast("type[Options]", options)
-        declared = Question(compute.__name__, kind, compute, takes, input_help, all_parts, examples, appends_summary)
+        name = compute.__name__
+        declared = Question(
+            name=name,
+            options=kind,
+            compute=compute,
+            takes=takes,
+            input_help=input_help,
+            all_parts=all_parts,
+            examples=examples,
+            appends_summary=appends_summary,
+            path=f"/{name}" if path is None else path,
+        )
         first = declared.input_name
 
         @wraps(compute)

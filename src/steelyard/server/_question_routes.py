@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from steelyard.questions import Question, RunsSource, question_named
@@ -17,22 +18,29 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
     """
     question = question_named(name)
 
-    def ask(source: RunsSource, _values: Mapping[str, str], query: Query) -> Any:  # Any: each has its own answer
-        return _ask(question, source, query)
+    def ask(source: RunsSource, values: Mapping[str, str], query: Query) -> Any:  # Any: each has its own answer
+        return _ask(question, source, values, query)
 
     derived: dict[str, Any] = {
-        "path": f"/{name}",
+        "path": question.path,
         "sentence": question.help.partition("\n")[0],
-        "command": name,
+        "command": question.command,
         "result": question.answer,
-        "query": query_of(question.options, **dict(defaults or {})),
         "over_runs": ask,
     }
-    return Route(**derived | changes)
+    if question.takes == "nothing":
+        derived["over_arena"] = ask
+    route = Route(**derived | changes)
+    if "query" in changes:
+        return route
+    query = query_of(question.options, without=route.parameters, **dict(defaults or {}))
+    return replace(route, query=query)
 
 
-def _ask(question: Question, source: RunsSource, query: Query) -> Any:  # Any: as above
+def _ask(question: Question, source: RunsSource, values: Mapping[str, str], query: Query) -> Any:  # Any: as above
     """Return the answer; a question that reads logs gets the paths, because it needs whole records."""
+    if question.takes == "nothing":
+        return question.ask(None, options_of(question.options, query, **values))
     if question.needs_input:
-        return question.ask(source.table(), options_of(question.options, query))
-    return question.ask(source.run_paths(), options_of(question.options, query, map=source.map))
+        return question.ask(source.table(), options_of(question.options, query, **values))
+    return question.ask(source.run_paths(), options_of(question.options, query, map=source.map, **values))
