@@ -70,6 +70,8 @@ CASES = [
     Case("gate", {"rule": "pass_rate >= 0.3"}),
     Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
     Case("gate", {"rule": "pass_rate >= 0.65"}),
+    Case("formats", {}, None),
+    Case("formats", {"name": "codex-exec"}, None),
 ]
 """At least one per question; together they show every part of an answer."""
 

@@ -23,12 +23,14 @@ from steelyard.results import GroupsExplanation
 
 
 def _verbs() -> dict[str, type[Any]]:
-    """Every verb that stands in `questions/`, with its options class."""
+    """Every question with an input, with its options class. `steelyard.formats` is a package, not a question."""
     found: dict[str, type[Any]] = {}
     for module in sorted(module.name for module in pkgutil.iter_modules(questions.__path__)):
         work = getattr(importlib.import_module(f"steelyard.questions.{module}"), module, None)
         parameters = inspect.signature(work).parameters if callable(work) else {}
-        if "options" in parameters and not module.startswith("_"):
+        declaration = getattr(work, "question", None)
+        has_input = declaration is None or declaration.takes != "nothing"
+        if "options" in parameters and not module.startswith("_") and has_input:
             options = parameters["options"].annotation
             for name in (module, options):  # its class is as public as the verb
                 assert name in sy.__all__, (

@@ -163,6 +163,7 @@ def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, ask: Calla
 def test_no_text_of_an_answer_contains_a_flag(case: Case, ask: Callable[[Case], Answer]) -> None:
     answer = ask(case)
     texts = f"{answer.text(None, everything=True)}\n{json.dumps(answer.to_dict())}\n{answer.markdown()}"
+    texts = re.sub(r"`(?!steelyard)[^`]*`", "", texts.replace("\\", ""))  # the commands of other tools have flags
     assert re.findall(r"(?<!\S)--[a-z][a-z-]+", texts) == []
 
 

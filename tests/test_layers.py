@@ -90,7 +90,6 @@ ALLOWED: dict[str, set[str]] = {
         "reports",
         "pages",
         "records",
-        "formats",
         "mappings",
         "prices",
         "profiles",

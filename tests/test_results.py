@@ -27,6 +27,7 @@ from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import list_runs, question_named, question_names
 from steelyard.questions.doctor import examine
 from steelyard.questions.explain import explain
+from steelyard.questions.formats import formats
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
@@ -108,6 +109,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
     "Judges": lambda _: sy.judges(sy.demo_runs()),
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
+    "Formats": lambda _: formats(),
     "MetricList": lambda _: results.list_metrics(),
     "ApiRoutes": lambda _: routes_listed(),
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),

@@ -131,6 +131,17 @@ OUTPUT = Output()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
+class PlainOutput(Output):
+    """Output options of questions without an input: no record can be rejected."""
+
+    allow_rejected: Annotated[bool, Parameter(parse=False)] = False
+
+
+PLAIN_OUTPUT = PlainOutput()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class ReportOutput(Output):
     """Output options of `report`, which writes a file by default."""
 

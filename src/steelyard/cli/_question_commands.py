@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores
-from steelyard.cli._output import DRAWN_OUTPUT, OUTPUT, Output, print_written, save_result
+from steelyard.cli._output import DRAWN_OUTPUT, OUTPUT, PLAIN_OUTPUT, Output, print_written, save_result
 from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
 from steelyard.cli._typed import option_parameter
 from steelyard.pages import check_file, csv_text, writing
@@ -84,7 +84,7 @@ def _parameters(question: Question) -> list[inspect.Parameter]:
     if question.appends_summary:
         file = Annotated[OnePath | None, Parameter(help="Append a Markdown summary to this file.")]
         parameters.append(inspect.Parameter("summary", named, annotation=file, default=None))
-    output = DRAWN_OUTPUT if question.is_drawn else OUTPUT
+    output = DRAWN_OUTPUT if question.is_drawn else OUTPUT if question.takes != "nothing" else PLAIN_OUTPUT
     return [*parameters, inspect.Parameter("output", named, annotation=type(output), default=output)]
 
 

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
         FIGURE_ENDINGS as FIGURE_ENDINGS,
         check_figure_file as check_figure_file,
     )
+    from steelyard.pages._catalog import (
+        catalog_page as catalog_page,
+        fields_table as fields_table,
+        other_catalogs as other_catalogs,
+    )
     from steelyard.pages._columns import (
         ALONE as ALONE,
         PAIRED as PAIRED,

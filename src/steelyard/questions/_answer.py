@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.plain_text import clean
-from steelyard.records import PlacesOnDemand, Redaction
+from steelyard.records import Finding, PlacesOnDemand, Redaction
 from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_number, pandas_frame
 
 if TYPE_CHECKING:
@@ -170,6 +170,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
     def about(self) -> str:
         """Short summary, for `repr`."""
         return ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings about the input; a question without an input has none."""
+        return ()
+
+    @property
+    def rejected_count(self) -> int:
+        """Number of rejected records of the input."""
+        return 0
 
     @property
     def is_empty(self) -> bool:

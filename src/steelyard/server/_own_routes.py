@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from steelyard.pages import json_bytes
 from steelyard.results import ApiRoute, ApiRoutes, Health, MetricList, list_metrics
+from steelyard.server._question_routes import question_route
 from steelyard.server._route import API, Query, Route
 from steelyard.version import __version__
 
@@ -66,6 +67,7 @@ def _metrics(_source: object, _values: Mapping[str, str], query: Any) -> MetricL
 
 
 OWN_ROUTES = (
+    question_route("formats"),
     Route(
         path="/metrics",
         sentence="All metrics with meaning, unit, range and formula.",

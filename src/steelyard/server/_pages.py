@@ -45,6 +45,8 @@ IN_SIGHT = (
 FIRST = ("/", "/tasks", "/measure", "/matrix", "/compare", "/runs", "/usage", "/completeness")
 """First pages of the navigation; the others follow in the order of their routes."""
 LABELS = {"/": "Ranking", "/api": "API"}
+REFERENCE = ("/formats", "/prices", "/profiles")
+"""Pages that the page of metrics links to; the navigation omits them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ def navigation(kind: str) -> tuple[tuple[str, str], ...]:
     paths = [
         route.page_path
         for route in ROUTES
-        if route.page_path is not None and route.builder(kind) is not None and not route.parameters
+        if route.page_path not in (None, *REFERENCE) and route.builder(kind) is not None and not route.parameters
         if not any(field.required for field in _declared(route.query))
     ]
     ordered = [*(path for path in FIRST if path in paths), *(path for path in paths if path not in FIRST)]
@@ -253,6 +255,10 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
         if (value := getattr(call.query, field.name)) != field.default
     }
     words = [part.format_map(call.values) for part in command.split()]
-    inputs = source.named_inputs(command)
+    question = route.question
+    inputs = [] if question is not None and question.takes == "nothing" else source.named_inputs(command)
+    for name, option in question.options.declared.items() if question is not None else ():
+        if option.positional and name in asked:
+            inputs.append(str(asked.pop(name)))
     command = f"{command_text(words, inputs, asked | dict(route.fixed))} --json"
     return (("command", Redaction().text(command)),)

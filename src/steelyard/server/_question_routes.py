@@ -27,6 +27,7 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
         "command": question.command,
         "result": question.answer,
         "over_runs": ask,
+        "question": question,
     }
     if question.takes == "nothing":
         derived["over_arena"] = ask

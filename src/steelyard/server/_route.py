@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args
@@ -21,7 +21,7 @@ from steelyard.records import Chosen, Scope, Token, problem_text
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from steelyard.questions import ArenaSource, RunsSource
+    from steelyard.questions import ArenaSource, Question, RunsSource
     from steelyard.server._site import Call
 
 API = "/api/v1"
@@ -119,6 +119,8 @@ class Route:
     """Status of a successful response."""
     body: Any = None
     """Class of the request body; None if there is none (Any: as above)."""
+    question: Question | None = field(default=None, compare=False)
+    """The question that it asks, if it is derived from one."""
     makes: bool = False
     """Whether it creates a record: the status is 201 if it is new and 200 if an identical one exists."""
     many: bool = False
@@ -200,12 +202,12 @@ class Match:
 def query_fields(query: type[Query]) -> dict[str, Literal["one", "many", "separated"]]:
     """Return how each query parameter accepts values: one, comma-separated or repeated."""
     counts: dict[str, Literal["one", "many", "separated"]] = {}
-    for field in cast("StructType", type_info(query)).fields:
-        kind = field.type
+    for each in cast("StructType", type_info(query)).fields:
+        kind = each.type
         extra = kind.extra or {} if isinstance(kind, Metadata) else {}
         plain = kind.type if isinstance(kind, Metadata) else kind
         many: Literal["many", "separated"] = "separated" if extra.get("separated") else "many"
-        counts[field.name] = many if isinstance(plain, VarTupleType) else "one"
+        counts[each.name] = many if isinstance(plain, VarTupleType) else "one"
     return counts
 
 
