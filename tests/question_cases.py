@@ -67,6 +67,8 @@ CASES = [
     Case("matrix", {"by": "tier"}),
     Case("matrix", {"by": "tier", "order": "disagreement", "baseline": "tier=T0", "candidate": "tier=T6"}),
     Case("matrix", {"by": "tier", "metric": "cost_usd"}),
+    Case("judges", {}),
+    Case("judges", {"by": "tier", "confidence": 0.9}),
     Case("gate", {"rule": "pass_rate >= 0.3"}),
     Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
     Case("gate", {"rule": "pass_rate >= 0.65"}),

@@ -47,6 +47,7 @@ SURFACE = {"json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "q
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},
+    "judges": {"all"},
     "gate": {"summary"},
     "repeatability": {"list_outputs"},
     "speedup": {"per_benchmark"},

@@ -152,7 +152,7 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     else:
         assert by_code["invalid_record"]["count"] == 25 * sides
     if verb == "judges":
-        (against,) = answer["contradictions"]
+        against = by_code["judge_contradiction"]
         assert against["count"] == len(against["places"]) == 120  # 60 runs, two judges
     assert re.search(r"; \d+ more \(see --json\) \[repeated\]", done.stderr)
 

@@ -108,7 +108,7 @@ def test_two_schemes_are_kept_apart_and_each_is_named(tmp_path: Path) -> None:
         (group["key"]["tier_scheme"], group["tier_name"]) for group in sy.measure(both, by="tier").to_dict()["groups"]
     }
     assert names == {("spec", "vanilla"), ("spec", "skills"), (SCYLLA, "prompts"), (SCYLLA, "tooling")}
-    assert sy.judges(both, by=["tier"]).group_tests["j"].groups == 4
+    assert sy.judges(both, by=["tier"]).judges["j"].kruskal_wallis.groups == 4
     table = steelyard("rank", write(tmp_path / "runs.jsonl", both), "--by", "tier", "--quiet").stdout
     assert all(name in table for pair in NAMES.values() for name in pair)
     prompts = sy.repeatability(both, by=["tier"]).prompts

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions import (
         ExplainOptions as ExplainOptions,
-        JudgesOptions as JudgesOptions,
         LocalArena as Arena,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
         gate as gate,
     )
     from steelyard.questions.judges import (
+        JudgesOptions as JudgesOptions,
         judges as judges,
     )
     from steelyard.questions.mapping import (

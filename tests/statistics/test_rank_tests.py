@@ -19,7 +19,7 @@ def test_without_ties_by_hand() -> None:
     # rank sums 6, 15 and 24 of three each: 12 / (9 x 10) x (12 + 75 + 192) - 3 x 10 = 7.2; for two degrees of
     # freedom p is exp(-H / 2)
     found = kruskal_wallis([1, 2, 3, 4, 5, 6, 7, 8, 9], "aaabbbccc")
-    assert (found.statistic, found.degrees, found.groups, found.n) == (7.2, 2, 3, 9)
+    assert (found.h, found.df, found.groups, found.n) == (7.2, 2, 3, 9)
     assert found.p_value == pytest.approx(math.exp(-3.6), rel=1e-12)
 
 
@@ -27,8 +27,8 @@ def test_ties_are_corrected_for_by_hand() -> None:
     # 1, 2, 2 against 2, 3: ranks 1, 3, 3 and 3, 5, sums 7 and 8; 12 / 30 x (49 / 3 + 32) - 18 = 4/3, by
     # 1 - (27 - 3) / (125 - 5) = 0.8 gives 5/3
     found = kruskal_wallis([1, 2, 2, 2, 3], "aaabb")
-    assert found.statistic == pytest.approx(5 / 3, abs=1e-15)
-    assert found.degrees == 1
+    assert found.h == pytest.approx(5 / 3, abs=1e-15)
+    assert found.df == 1
 
 
 @given(ROWS)
@@ -37,11 +37,11 @@ def test_it_is_scipys(rows: list[tuple[float, str]]) -> None:
     found = kruskal_wallis(values, groups)
     names = sorted(set(groups))
     if len(names) < 2 or len(set(values)) < 2 or len(names) == len(groups):
-        assert found.statistic is found.p_value is found.degrees is None
+        assert found.h is found.p_value is found.df is None
         assert found.reason
         return
     theirs = kruskal(*([value for value, group in rows if group == name] for name in names))
-    assert found.statistic == pytest.approx(theirs.statistic, rel=1e-9, abs=1e-9)
+    assert found.h == pytest.approx(theirs.statistic, rel=1e-9, abs=1e-9)
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-12)
 
 
@@ -69,5 +69,5 @@ def test_a_value_that_is_missing_is_left_out() -> None:
 )
 def test_what_cannot_be_told_says_why(values: list[float], groups: str, reason: str) -> None:
     found = kruskal_wallis(np.array(values, dtype=float), groups)
-    assert (found.statistic, found.degrees, found.p_value) == (None, None, None)
+    assert (found.h, found.df, found.p_value) == (None, None, None)
     assert reason in (found.reason or "")

@@ -106,7 +106,6 @@ METAVARS = {
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
     "completeness": ("fields",),
-    "judges": ("severity", "reliability"),
     "repeatability": ("repair", "dots", "distances"),
     "speedup": ("waterfall", "dots"),
     "show": ("tokens", "calls"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         minute_of as minute_of,
         number_column as number_column,
         range_text as range_text,
+        reason_columns as reason_columns,
         row_columns as row_columns,
         text_column as text_column,
         time_column as time_column,

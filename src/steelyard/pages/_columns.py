@@ -53,6 +53,12 @@ def text_column(
     return Column(name=name, title=title, values=values, links=links)
 
 
+def reason_columns(reasons: Sequence[str | None]) -> list[Column]:
+    """Return a column of reasons for missing values, if there is any."""
+    texts = [reason or "" for reason in reasons]
+    return [text_column("reason", "why missing", texts)] if any(texts) else []
+
+
 def id_path(folder: str, id_: str) -> str:
     """The path of a page about one of many: an id is one part of it, whatever it holds.
 

@@ -107,7 +107,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._figure_options import (
         ExplainOptions as ExplainOptions,
-        JudgesOptions as JudgesOptions,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReportOptions as ReportOptions,

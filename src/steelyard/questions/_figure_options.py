@@ -15,7 +15,6 @@ from steelyard.questions._options import (
     Names,
     PricedRunOptions,
     ProfileName,
-    RunOptions,
 )
 from steelyard.statistics import WeightBy
 
@@ -176,15 +175,6 @@ class ReportOptions(RankOptions):
     )
     with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
     redact: bool = doc("Redact API keys and tokens.", default=True)
-
-
-class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
-    """Options of `judges`."""
-
-    by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
-        default=("agent", "model"),
-    )
 
 
 class ExplainOptions(VerdictOptions, PricedRunOptions):

@@ -18,7 +18,6 @@ from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptio
 from steelyard.questions._commands import command_of
 from steelyard.questions._figure_options import (
     SECTIONS,
-    JudgesOptions,
     MeasureOptions,
     RankOptions,
     ReportOptions,
@@ -28,7 +27,7 @@ from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_p
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import CompareOptions, Comparison, compare
-from steelyard.questions.judges import judges as examine_judges
+from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_judges
 from steelyard.questions.measure import Measurement, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
@@ -38,7 +37,6 @@ from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findin
 from steelyard.results import (
     PIECE_CHARACTERS,
     CompletenessSummary,
-    Judges,
     Repeatability,
     ReportInput,
     ReportOutput,

@@ -77,10 +77,6 @@ if TYPE_CHECKING:
         doctor_sentence as doctor_sentence,
         doctor_table as doctor_table,
     )
-    from steelyard.reports._judges import (
-        judge_lines as judge_lines,
-        judge_tables as judge_tables,
-    )
     from steelyard.reports._plan_runs import (
         plan_parts as plan_parts,
     )

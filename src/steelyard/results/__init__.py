@@ -152,13 +152,6 @@ if TYPE_CHECKING:
         GroupsExplanation as GroupsExplanation,
         RunExplanation as RunExplanation,
     )
-    from steelyard.results._judges import (
-        Agreement as Agreement,
-        JudgeCorrelation as JudgeCorrelation,
-        JudgeRecord as JudgeRecord,
-        Judges as Judges,
-        ScoreRange as ScoreRange,
-    )
     from steelyard.results._metric_list import (
         MetricList as MetricList,
         list_metrics as list_metrics,

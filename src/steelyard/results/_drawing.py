@@ -24,7 +24,6 @@ from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates
 from steelyard.results._base import Result
 from steelyard.results._completeness import CompletenessSummary
 from steelyard.results._completeness_figures import completeness_fields
-from steelyard.results._judges import Judges
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
@@ -32,8 +31,6 @@ from steelyard.results._run_detail import RunDetail
 from steelyard.results._run_figures import run_calls, run_tokens
 from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
-    judge_reliability,
-    judge_severity,
     output_distances,
     prompt_dots,
     repair_slopes,
@@ -44,7 +41,6 @@ from steelyard.results._trial_figures import (
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
-    Judges: {"severity": judge_severity, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
     TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},

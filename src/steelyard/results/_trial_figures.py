@@ -1,4 +1,4 @@
-"""Figures of judges, of repeated outputs and of speedups."""
+"""Figures of repeated outputs and of speedups."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from steelyard.figures import (
     Change,
     Estimate,
     Figure,
-    ScoreBin,
     distances,
     dots,
-    reliability,
     slopes,
     waterfall,
 )
@@ -23,46 +21,8 @@ from steelyard.metrics import catalog
 from steelyard.pages import confidence_text, metric_axis
 
 if TYPE_CHECKING:
-    from steelyard.results._judges import Judges
     from steelyard.results._repeatability import Repeatability
     from steelyard.results._speedup import SpeedupAttempt, SpeedupResult
-
-
-def judge_severity(result: Judges, width: int) -> Figure:
-    """Each judge's score minus the mean of the others on the same runs."""
-    rows = [
-        Estimate(
-            label=record.judge,
-            value=record.severity.estimate,
-            low=record.severity.low,
-            high=record.severity.high,
-            faint=not record.severity.excludes(0.0),
-            note=f"{record.runs:,} runs, mean score {record.mean:.3f}"
-            + (f"; {record.severity.reason}" if record.severity.reason else ""),
-            text="" if record.severity.estimate is None else f"{record.severity.estimate:+.3f}",
-        )
-        for record in result.judges
-    ]
-    axis = Axis(title="Score minus the mean of the others: left is strict, right is lenient")
-    note = f"{confidence_text(result.level)}, {result.runs:,} judged runs; hollow: the interval contains 0"
-    return dots(rows, title="Severity of judges", axis=axis, note=note, reference=0.0, width=width)
-
-
-def judge_reliability(result: Judges, width: int) -> Figure:
-    """The fraction of runs that passed, by the mean score of their judges."""
-    if not result.calibration:
-        raise UsageError("no judged run has a verdict to compare its score with", hint="add passed to the records")
-    bins = [ScoreBin(each.low, each.high, each.score, each.rate.estimate, each.rate.low, each.rate.high, each.rate.n)
-            for each in result.calibration]  # fmt: skip
-    runs = sum(each.rate.n for each in result.calibration)
-    return reliability(
-        bins,
-        title="Pass rate by the judges' score",
-        score=Axis(title="Mean score of a run's judges", low=0, high=1),
-        rate=Axis(title="Runs that passed", unit="fraction", low=0, high=1),
-        note=f"{confidence_text(result.level)} (exact), {runs:,} runs; bars: runs; dashed: score = pass rate",
-        width=width,
-    )
 
 
 def repair_slopes(result: Repeatability, width: int) -> Figure:

@@ -39,9 +39,9 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
 
 
 def _ask(question: Question, source: RunsSource, values: Mapping[str, str], query: Query) -> Any:  # Any: as above
-    """Return the answer; a question that reads logs gets the paths, because it needs whole records."""
+    """Return the answer; a question without an engine gets the paths, because it needs whole records."""
     if question.takes == "nothing":
         return question.ask(None, options_of(question.options, query, **values))
-    if question.needs_input:
+    if "engine" in question.options.declared:
         return question.ask(source.table(), options_of(question.options, query, **values))
     return question.ask(source.run_paths(), options_of(question.options, query, map=source.map, **values))

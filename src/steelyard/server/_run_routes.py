@@ -13,7 +13,6 @@ from steelyard.errors import RequestError, UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.questions import (
     ArenaSource,
-    JudgesOptions,
     MeasureOptions,
     RankOptions,
     RepeatabilityOptions,
@@ -24,14 +23,12 @@ from steelyard.questions import (
     list_runs,
 )
 from steelyard.questions.compare import CompareOptions, Comparison, compare
-from steelyard.questions.judges import judges
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import repeatability
 from steelyard.questions.show import RunRecords, ShowOptions
 from steelyard.questions.speedup import speedup
 from steelyard.records import Redaction, Run
 from steelyard.results import (
-    Judges,
     Leaderboard,
     Repeatability,
     Result,
@@ -46,7 +43,6 @@ from steelyard.server._route import Paged, Query, Repeated, Route, options_of, q
 Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
-JudgesQuery = query_of(JudgesOptions)
 RepeatabilityQuery = query_of(RepeatabilityOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=TaskFileOptions.declared)
 ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
@@ -122,10 +118,6 @@ def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOu
     return RunOutput(run=detail.run, output=detail.output)
 
 
-def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
-    return judges(list(source.records().values()), options=options_of(JudgesOptions, query))
-
-
 def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatability:
     """Return the repeatability without executing code: canons come from the experiments, nothing is repaired."""
     inputs = source.sorted_inputs()
@@ -195,14 +187,7 @@ RUN_ROUTES = (
         page="",
         over_runs=_run_output,
     ),
-    Route(
-        path="/judges",
-        sentence="Inter-rater agreement of the judges, and agreement with the verdicts.",
-        command="judges",
-        result=Judges,
-        query=JudgesQuery,
-        over_runs=_judges,
-    ),
+    question_route("judges"),
     Route(
         path="/repeatability",
         sentence="Repeatability of the outputs for each prompt.",

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RESAMPLES as RESAMPLES,
         SEED as SEED,
         Interval as Interval,
+        KruskalWallis as KruskalWallis,
         Significance as Significance,
     )
     from steelyard.statistics._exact_sums import (
@@ -136,7 +137,6 @@ if TYPE_CHECKING:
         wilson as wilson,
     )
     from steelyard.statistics._rank_tests import (
-        KruskalWallis as KruskalWallis,
         kruskal_wallis as kruskal_wallis,
     )
     from steelyard.statistics._ratios import (

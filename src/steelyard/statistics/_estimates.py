@@ -88,3 +88,20 @@ class Significance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """Return the fields; optional ones are omitted if they are None."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields
+
+
+class KruskalWallis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Result of a Kruskal-Wallis test; without a statistic if `reason` is set."""
+
+    h: float | None
+    """Test statistic, corrected for ties."""
+    df: int | None
+    """Degrees of freedom: the number of groups with a value, minus one."""
+    p_value: float | None
+    """P-value under the null hypothesis that all groups have the same distribution (chi-square approximation)."""
+    groups: int
+    """Groups with a value."""
+    n: int
+    """Values used."""
+    reason: str | None = None
+    """Reason for a missing result."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,24 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from steelyard.statistics._concordance import doubled_ranks
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KruskalWallis:
-    """The test's result; without a statistic if there is a reason."""
-
-    statistic: float | None
-    """H, corrected for ties; None without a result."""
-    degrees: int | None
-    """Degrees of freedom: one less than the groups with a value."""
-    p_value: float | None
-    """Probability of an H at least this large if all groups were alike, by the chi-square distribution."""
-    groups: int
-    """Groups with a value."""
-    n: int
-    """Values used."""
-    reason: str | None = None
-    """Why there is no result."""
+from steelyard.statistics._estimates import KruskalWallis
 
 
 def kruskal_wallis(values: npt.ArrayLike, groups: Sequence[object]) -> KruskalWallis:
@@ -37,7 +19,7 @@ def kruskal_wallis(values: npt.ArrayLike, groups: Sequence[object]) -> KruskalWa
     H is computed in whole numbers and rounded once, so the order of values does not matter. It takes all values to be
     independent; the chi-square distribution is near enough from about five values a group on.
 
-    >>> kruskal_wallis([1, 2, 3, 4], ["a", "a", "b", "b"]).statistic  # 12 / (4 x 5) x (3² / 2 + 7² / 2) - 3 x 5
+    >>> kruskal_wallis([1, 2, 3, 4], ["a", "a", "b", "b"]).h  # 12 / (4 x 5) x (3² / 2 + 7² / 2) - 3 x 5
     2.4
     """
     scores = np.asarray(values, dtype=float)
@@ -53,11 +35,10 @@ def kruskal_wallis(values: npt.ArrayLike, groups: Sequence[object]) -> KruskalWa
     elif len(numbers) == n:
         reason = "every group has only one value"
     if reason is not None:
-        return KruskalWallis(statistic=None, degrees=None, p_value=None, groups=len(numbers), n=n, reason=reason)
-    statistic = float(_h(scores[known], np.array([numbers[name] for name in names])))
-    degrees = len(numbers) - 1
-    p_value = float(special.chdtrc(degrees, statistic))
-    return KruskalWallis(statistic=statistic, degrees=degrees, p_value=p_value, groups=len(numbers), n=n)
+        return KruskalWallis(h=None, df=None, p_value=None, groups=len(numbers), n=n, reason=reason)
+    h = float(_h(scores[known], np.array([numbers[name] for name in names])))
+    df = len(numbers) - 1
+    return KruskalWallis(h=h, df=df, p_value=float(special.chdtrc(df, h)), groups=len(numbers), n=n)
 
 
 def _h(values: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> Fraction:

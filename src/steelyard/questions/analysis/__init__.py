@@ -1,4 +1,4 @@
-"""Statistics of compare, rank, gate, matrix and judges."""
+"""Statistics of compare, rank, gate and matrix."""
 
 from __future__ import annotations
 
@@ -44,11 +44,6 @@ if TYPE_CHECKING:
     from steelyard.questions.analysis._gating import (
         RuleCheck as RuleCheck,
         check as check,
-    )
-    from steelyard.questions.analysis._judging import (
-        JudgedRun as JudgedRun,
-        Rating as Rating,
-        examine as examine,
     )
     from steelyard.questions.analysis._measured_intervals import (
         no_figure_for as no_figure_for,

@@ -207,7 +207,7 @@ def _tiers(answer: Measurement) -> PageTable:
                 texts=[text for *_, text in rows],
                 legend="; ".join(_same_medians(answer)),
             ),
-            *_reasons([value.reason for *_, value, _ in rows]),
+            *pages.reason_columns([value.reason for *_, value, _ in rows]),
         ),
     )
 
@@ -220,12 +220,6 @@ def _tier_rows(answer: Measurement, across: TierComparison) -> Iterator[tuple[st
     for name, value in across.values.items():
         metric = catalog()[name]
         yield " ".join(metric.heading().split()), value, pages.number_text(value.value, metric.unit)
-
-
-def _reasons(reasons: Sequence[str | None]) -> list[Column]:
-    """Return a column of reasons for missing values, if there is any."""
-    texts = [reason or "" for reason in reasons]
-    return [pages.text_column("reason", "why missing", texts)] if any(texts) else []
 
 
 def _same_medians(answer: Measurement) -> Iterator[str]:
@@ -263,7 +257,7 @@ def _components(answer: Measurement) -> PageTable:
             _component_column("token_fraction", "fraction of tokens", parts, "fraction"),
             replace(_component_column("cost_usd", "cost", parts, "USD"), spare=1),
             _component_column("cost_fraction", "fraction of cost", parts, "fraction"),
-            *(replace(column, spare=2) for column in _reasons([part.reason for part in parts])),
+            *(replace(column, spare=2) for column in pages.reason_columns([part.reason for part in parts])),
         ),
     )
 

@@ -9,7 +9,6 @@ from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._history import changes_page, history_page
-from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._people import (
@@ -36,7 +35,6 @@ from steelyard.results import (
     CompletenessSummary,
     CorrectnessEstimates,
     Evaluation,
-    Judges,
     Leaderboard,
     LeaderboardChanges,
     MetricList,
@@ -88,7 +86,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     CompletenessSummary: completeness_page,
     Evaluation: submission_page,
     PredictedScores: predictions_page,
-    Judges: judges_page,
     Leaderboard: leaders_page,
     AbilityRanking: abilities_page,
     CorrectnessEstimates: correctness_page,

@@ -1,22 +1,21 @@
-"""Whether judges can be trusted: do they agree, who is strict, do they add up, do they contradict themselves."""
+"""Statistics of judges: agreement, severity, recomputed scores, contradictory votes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec import structs
 
 from steelyard.errors import InputError
-from steelyard.records import Finding
-from steelyard.results import Agreement, JudgeCorrelation, JudgeRecord, Judges, ScoreRange
+from steelyard.questions.judges._answer import Agreement, JudgePair, JudgeRecord, Judges, ScoreRange
+from steelyard.records import Finding, one_a_kind
 from steelyard.statistics import (
     LEVEL,
     Floats,
     Interval,
-    KruskalWallis,
     Scale,
     clopper_pearson,
     cohens_kappa,
@@ -87,66 +86,50 @@ def examine(
         for task, start, end in zip(place, [0, *ends[:-1].tolist()], ends.tolist(), strict=True)
     }
     contradictions, against = _contradictions(ordered, threshold)
+    rows, columns = np.nonzero(~np.isnan(scores))
+    means = exact_means(scores[rows, columns], rows, len(ordered))
     return Judges(
+        profile=profile,
+        runs=len(ordered),
+        confidence=level,
+        pass_threshold=threshold,
+        score_tolerance=tolerance,
+        by=tuple(by),
         overall=_agreement(scores, votes, codes, level),
         tasks=tasks,
         judges=_records(ordered, names, scores, codes, against, tolerance=tolerance, level=level),
-        kappas={
-            (names[i], names[j]): (cohens_kappa(votes[:, i], votes[:, j]), _both(votes[:, i], votes[:, j]))
-            for i, j in itertools.combinations(range(len(names)), 2)
-        },
-        correlations=tuple(
-            _correlation((names[i], names[j]), scores[:, i], scores[:, j])
-            for i, j in itertools.combinations(range(len(names)), 2)
-        ),
-        by=tuple(by),
-        group_tests=_group_tests(ordered, names, scores),
-        contradictions=tuple(contradictions),
-        runs=len(ordered),
-        calibration=_calibration(ordered, scores, level),
-        threshold=threshold,
-        tolerance=tolerance,
-        level=level,
-        profile=profile,
-        findings=tuple(findings),
+        pairs=tuple(_pairs(names, scores, votes)),
+        kruskal_wallis=kruskal_wallis(means, [judged_run.group for judged_run in ordered]),
+        calibration=_calibration(ordered, means, level),
+        findings=one_a_kind([*contradictions, *findings]),
         rejected_count=rejected_count,
     )
 
 
-def _both(first: Floats, second: Floats) -> int:
-    return int(np.count_nonzero(~np.isnan(first) & ~np.isnan(second)))
+def _pairs(names: Sequence[str], scores: Floats, votes: Floats) -> Iterator[JudgePair]:
+    for (i, first), (j, second) in itertools.combinations(enumerate(names), 2):
+        both = ~np.isnan(scores[:, i]) & ~np.isnan(scores[:, j])
+        scored = {first: scores[both, i], second: scores[both, j]}
+        constant = [name for name, given in scored.items() if len(given) and given.min() == given.max()]
+        reason = None
+        if np.count_nonzero(both) < 2:
+            reason = "fewer than two runs scored by both"
+        elif constant:
+            reason = f"{constant[0]} gave all of these runs the same score"
+        yield JudgePair(
+            judge=first,
+            other_judge=second,
+            cohens_kappa=cohens_kappa(votes[:, i], votes[:, j]),
+            runs_voted=int(np.count_nonzero(~np.isnan(votes[:, i]) & ~np.isnan(votes[:, j]))),
+            spearman=spearman_rho(*scored.values()) if reason is None else None,
+            kendall_tau_b=kendall_tau(*scored.values()) if reason is None else None,
+            runs_scored=int(np.count_nonzero(both)),
+            reason=reason,
+        )
 
 
-def _correlation(judges: tuple[str, str], first: Floats, second: Floats) -> JudgeCorrelation:
-    both = ~np.isnan(first) & ~np.isnan(second)
-    runs = int(np.count_nonzero(both))
-    if runs < 2:
-        reason = "fewer than two runs scored by both"
-        return JudgeCorrelation(judges, None, None, runs, reason)
-    for judge, scores in zip(judges, (first[both], second[both]), strict=True):
-        if scores.min() == scores.max():
-            reason = f"{judge} gave all of these runs the same score"
-            return JudgeCorrelation(judges, None, None, runs, reason)
-    return JudgeCorrelation(
-        judges, spearman_rho(first[both], second[both]), kendall_tau(first[both], second[both]), runs
-    )
-
-
-def _group_tests(runs: Sequence[JudgedRun], names: Sequence[str], scores: Floats) -> dict[str | None, KruskalWallis]:
-    """Of each judge's scores, and of the mean of each run's scores."""
-    groups = [judged_run.group for judged_run in runs]
-    rows, columns = np.nonzero(~np.isnan(scores))
-    means = exact_means(scores[rows, columns], rows, len(runs))
-    tests: dict[str | None, KruskalWallis] = {
-        name: kruskal_wallis(scores[:, place], groups) for place, name in enumerate(names)
-    }
-    return tests | {None: kruskal_wallis(means, groups)}
-
-
-def _calibration(runs: Sequence[JudgedRun], scores: Floats, level: float) -> tuple[ScoreRange, ...]:
-    """Pass rates of the runs in ten equal ranges of their mean score; a score of 1 belongs to the last."""
-    rows, columns = np.nonzero(~np.isnan(scores))
-    means = exact_means(scores[rows, columns], rows, len(runs))
+def _calibration(runs: Sequence[JudgedRun], means: Floats, level: float) -> tuple[ScoreRange, ...]:
+    """Return the pass rates of the runs in ten equal ranges of their mean score; a score of 1 is in the last."""
     verdicts = np.array([np.nan if each.passed is None else float(each.passed) for each in runs])
     usable = ~np.isnan(means) & ~np.isnan(verdicts) & (means >= 0) & (means <= 1)
     places = np.minimum((means[usable] * SCORE_RANGES).astype(np.int64), SCORE_RANGES - 1)
@@ -156,7 +139,8 @@ def _calibration(runs: Sequence[JudgedRun], scores: Floats, level: float) -> tup
         passed = int(verdicts[usable][inside].sum())
         rate = clopper_pearson(passed, int(inside.sum()), level=level)
         low, high = place / SCORE_RANGES, (place + 1) / SCORE_RANGES
-        ranges.append(ScoreRange(low, high, mean_of(np.sort(means[usable][inside])), rate))
+        score = mean_of(np.sort(means[usable][inside]))
+        ranges.append(ScoreRange(low=low, high=high, mean_score=score, pass_rate=rate))
     return tuple(ranges)
 
 
@@ -179,10 +163,10 @@ def _agreement(scores: Floats, votes: Floats, clusters: np.ndarray | None, level
     counts = np.count_nonzero(~np.isnan(votes), axis=1)
     return Agreement(
         runs=int(np.count_nonzero(np.count_nonzero(~np.isnan(scores), axis=1) >= 2)),
-        scores=_alpha(scores, clusters, scale="interval", level=level),
-        votes=_alpha(votes, clusters, scale="nominal", level=level),
-        fleiss=fleiss_kappa(votes),
-        split=int(np.count_nonzero(voted & (passes > 0) & (passes < counts))),
+        alpha_scores=_alpha(scores, clusters, scale="interval", level=level),
+        alpha_votes=_alpha(votes, clusters, scale="nominal", level=level),
+        fleiss_kappa=fleiss_kappa(votes),
+        split_votes=int(np.count_nonzero(voted & (passes > 0) & (passes < counts))),
         voted=int(np.count_nonzero(voted)),
     )
 
@@ -205,32 +189,31 @@ def _records(
     *,
     tolerance: float,
     level: float,
-) -> tuple[JudgeRecord, ...]:
+) -> dict[str, JudgeRecord]:
     severities = severity(scores, codes, level=level)
     gaps: dict[str, list[float]] = {name: [] for name in names}
     for judged_run in runs:
         for rating in judged_run.ratings:
             if rating.stated is not None and rating.recomputed is not None:
                 gaps[rating.judge].append(rating.stated - rating.recomputed)
-    records = []
+    records = {}
+    groups = [judged_run.group for judged_run in runs]
     for place, name in enumerate(names):
         own = np.sort(np.array(gaps[name]))
         given = np.sort(scores[~np.isnan(scores[:, place]), place])
-        records.append(
-            JudgeRecord(
-                judge=name,
-                runs=len(given),
-                mean=mean_of(given),
-                severity=severities[place],
-                checked=len(own),
-                mean_error=mean_of(own) if len(own) else None,
-                max_error=float(np.abs(own).max()) if len(own) else None,
-                # 0.86 - 0.85 is a little more than 0.01 in binary
-                differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
-                contradictions=against.get(name, 0),
-            )
+        records[name] = JudgeRecord(
+            runs=len(given),
+            mean_score=mean_of(given),
+            severity=severities[place],
+            checked=len(own),
+            mean_error=mean_of(own) if len(own) else None,
+            max_error=float(np.abs(own).max()) if len(own) else None,
+            # 0.86 - 0.85 is a little more than 0.01 in binary
+            differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
+            contradictions=against.get(name, 0),
+            kruskal_wallis=kruskal_wallis(scores[:, place], groups),
         )
-    return tuple(records)
+    return records
 
 
 def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[Finding], dict[str, int]]:
