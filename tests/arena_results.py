@@ -8,6 +8,8 @@ from pathlib import Path
 from model_arenas import as_if_tested, fill
 from steelyard import questions
 from steelyard.arena import Arena
+from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.history import arena_history
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
 
@@ -115,8 +117,8 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     ),
     "PeerReview": lambda folder: questions.ratings(rated_arena(folder), "fix-race"),
     "ReviewLog": lambda folder: questions.review_log(filled(folder)),
-    "ScoreHistory": lambda folder: questions.score_history(filled(folder), task="fix-race"),
-    "LeaderboardChanges": lambda folder: questions.leaderboard_changes(filled(folder), since="2026-01-01"),
+    "ScoreHistory": lambda folder: arena_history(filled(folder), task="fix-race"),
+    "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: questions.tool_bias(filled(folder)),
     "FittedModels": lambda folder: questions.fit_models(learning(folder)),
     "AbilityRanking": lambda folder: questions.abilities(learning(folder)),

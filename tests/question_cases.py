@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import steelyard as sy
-from steelyard.questions import Answer, Question, question_named
+from arena_results import rated_arena
+from steelyard.questions import Answer, Question, question_named, review_submission
 from steelyard.records import encode_run
 
 
@@ -20,7 +21,7 @@ class Case:
     question: str
     options: dict[str, Any]  # Any: values of options
     source: str | None = "runs.jsonl"
-    """Input, below the folder of `write_inputs`; None for a question without one."""
+    """Input, below the folder of `write_inputs`; None for a question without one, `arena.db` for an arena."""
 
     @property
     def name(self) -> str:
@@ -30,8 +31,10 @@ class Case:
     def declared(self) -> Question:
         return question_named(self.question)
 
-    def inputs(self, folder: Path) -> list[Path]:
-        return [] if self.source is None else [folder / self.source]
+    def inputs(self, folder: Path) -> list[Path | str]:
+        if self.source is None:
+            return []
+        return [store_address(folder, self.source) if self.declared.takes == "store" else folder / self.source]
 
     def ask(self, *source: object) -> Answer:
         answer = self.declared.function(*source, **self.options)
@@ -40,7 +43,8 @@ class Case:
 
     def words(self, folder: Path) -> list[str]:
         """The command line."""
-        words = [*self.declared.command.split(), *map(str, self.inputs(folder))]
+        flag = ["--store"] if self.declared.takes == "store" else []
+        words = [*self.declared.command.split(), *flag, *map(str, self.inputs(folder))]
         places = [name for name, option in self.declared.options.declared.items() if option.positional]
         words += [str(self.options[name]) for name in places if name in self.options]
         for name, value in self.options.items():
@@ -49,6 +53,10 @@ class Case:
             for text in [value] if not isinstance(value, list) else value:
                 words += [f"--{name.replace('_', '-')}", str(text)]
         return words
+
+
+def store_address(folder: Path, name: str) -> str:
+    return f"sqlite:///{folder}/{name}"
 
 
 CASES = [
@@ -74,6 +82,11 @@ CASES = [
     Case("gate", {"rule": "pass_rate >= 0.65"}),
     Case("formats", {}, None),
     Case("formats", {"name": "codex-exec"}, None),
+    Case("arena_history", {}, "arena.db"),
+    Case("arena_history", {"task": "fix-race", "submitter": "ada"}, "arena.db"),
+    Case("arena_changes", {"since": "2026-01-01"}, "arena.db"),
+    Case("arena_review_log", {}, "arena.db"),
+    Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
 ]
 """At least one per question; together they show every part of an answer."""
 
@@ -96,4 +109,7 @@ def demo_records() -> str:
 def write_inputs(folder: Path) -> Path:
     """Write the inputs that the cases are asked about."""
     (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
+    arena = rated_arena(folder)
+    review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
+    arena.store.close()
     return folder

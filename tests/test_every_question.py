@@ -10,16 +10,26 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 import steelyard as sy
-from question_cases import CASES, Case, write_inputs
+from question_cases import CASES, Case, store_address, write_inputs
 from serving import Served, serving
 from steelyard.cli import run
 from steelyard.pages import text as html_text
-from steelyard.questions import Answer, RunsSource, option_texts, question_named, question_names, read_answer
+from steelyard.questions import (
+    Answer,
+    ArenaSource,
+    RunsSource,
+    module_name,
+    option_texts,
+    question_named,
+    question_names,
+    read_answer,
+)
 from test_report import agrees, numbers_in
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
@@ -43,8 +53,21 @@ def ask(inputs: Path) -> Callable[[Case], Answer]:
 def served(inputs: Path) -> Iterator[Callable[[Case], Served]]:
     """The server over the input of a case."""
     with ExitStack() as servers:
-        start = cache(lambda source: servers.enter_context(serving(RunsSource([inputs / source]))))
+        start = cache(lambda source: servers.enter_context(serving(_source(inputs, source))))
         yield lambda case: start(case.source or "runs.jsonl")
+
+
+def _source(inputs: Path, name: str) -> RunsSource | ArenaSource:
+    return ArenaSource(store_address(inputs, name)) if name.endswith(".db") else RunsSource([inputs / name])
+
+
+def whole(body: dict[str, Any], paged: str) -> dict[str, Any]:  # Any: JSON values
+    """A response with the list that it returns in pages under the name of the answer's field."""
+    if not paged:
+        return body
+    assert (body["next"], body["total"]) == (None, len(body["items"]))
+    paging = ("items", "total", "next", "version", "as_of")
+    return {name: value for name, value in body.items() if name not in paging} | {paged: body["items"]}
 
 
 def printed(*words: str, monkeypatch: pytest.MonkeyPatch, width: int = 80) -> str:
@@ -86,7 +109,8 @@ def test_question_gives_the_same_json_everywhere(
     path = case.declared.path
     pairs = [(name, quote(text, safe="")) for name, value in case.options.items() for text in option_texts(value)]
     query = "&".join(f"{name}={text}" for name, text in pairs if f"{{{name}}}" not in path)
-    assert served(case).api(f"{path.format_map(dict(pairs))}?{query}") == shape
+    body = served(case).api(f"{path.format_map(dict(pairs))}?{query}")
+    assert whole(body, case.declared.paged) == shape
 
 
 @pytest.mark.parametrize(
@@ -194,7 +218,7 @@ def renderers(source: str, answers: set[str]) -> Iterator[str]:
 
 def test_no_second_renderer_schema_or_row_list() -> None:
     answers = {question_named(name).answer.__name__ for name in question_names()}
-    homes = tuple(f"questions/{name}" for name in question_names())
+    homes = tuple(module_name(name).removeprefix("steelyard.").replace(".", "/") for name in question_names())
     found = [
         f"{path.relative_to(ROOT)}: {each}"
         for path in sorted(ROOT.rglob("*.py"))

@@ -51,7 +51,6 @@ DRAWN = {
     "show": results.RunDetail,
     "arena show": results.Evaluation,
     "arena leaderboard": results.TaskLeaderboard,
-    "arena history": results.ScoreHistory,
     "arena compare-profiles": results.ProfileComparison,
     "arena bias": results.ToolBias,
     "arena model abilities": results.AbilityRanking,
@@ -62,7 +61,7 @@ DRAWN = {
 ARENA = {
     "Set up": ["init", "upgrade", "task", "user"],
     "Submit": ["submit", "withdraw", "show", "watch"],
-    "Leaderboard": ["leaderboard", "history", "rescore", "compare-profiles", "bias"],
+    "Leaderboard": ["leaderboard", "history", "changes", "rescore", "compare-profiles", "bias"],
     "Moderate": ["review"],
     "Peer review": ["rating"],
     "Models": ["model"],

@@ -109,7 +109,7 @@ PUBLIC_MODULES = {"steelyard.store.schema"}
 
 def is_public(module: str) -> bool:
     """Return whether other folders may import it: a question's module or package."""
-    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.questions\.[a-z]\w*", module) is not None
+    return module in PUBLIC_MODULES or re.fullmatch(r"steelyard\.questions\.(arena\.)?[a-z]\w*", module) is not None
 
 
 class Import(NamedTuple):

@@ -18,6 +18,7 @@ from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
 from steelyard.questions import question_named, question_names
+from steelyard.questions.arena.history import arena_history
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Outliers, Result, figure_names
@@ -59,7 +60,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         questions.all_leaderboards(store),
         questions.leaderboard(store, by=["agent"]),
         questions.show_submission(store, "ant-1"),
-        questions.score_history(store, task="fix-race"),
+        arena_history(store, task="fix-race"),
         questions.tool_bias(store),
         questions.review_desk(store),
         questions.compare_profiles(store, "arena-1", "arena-1"),

@@ -9,8 +9,9 @@ import pytest
 
 from arena_makers import make_arena
 from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
-from steelyard.questions import Intake, add_task_from, refusal_status, review_log, submit_runs, withdraw_as
+from steelyard.questions import Intake, add_task_from, refusal_status, submit_runs, withdraw_as
 from steelyard.questions._arena_object import LocalArena
+from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.records import Rejected, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -119,4 +120,4 @@ def test_only_its_submitter_withdraws_a_submission(store: Store) -> None:
         with pytest.raises(PermissionDeniedError, match="only the submitter"):
             withdraw_as(arena, submission, name)
     assert withdraw_as(arena, "a", "ada", reason="wrong log").status == "excluded"
-    assert [(review.by, review.reason) for review in review_log(arena).reviews] == [("ada", "wrong log")]
+    assert [(review.by, review.reason) for review in arena_review_log(arena).reviews] == [("ada", "wrong log")]

@@ -10,10 +10,11 @@ import pytest
 
 from arena_makers import changed_profile, make_arena
 from steelyard import questions
-from steelyard.arena import evaluation, score_history
+from steelyard.arena import evaluation
 from steelyard.arena.scoring._rules import score_metrics
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError
+from steelyard.questions.arena.history import arena_history
 from steelyard.store import Store
 
 
@@ -101,9 +102,9 @@ def test_a_submitter_nobody_knows_is_answered_with_the_nearest(
     told = capsys.readouterr()
     assert (told.out, "did you mean 'ada'?" in told.err) == ("", True)
     with pytest.raises(UnknownNameError, match="unknown submitter 'adda'"):
-        score_history(make_arena(store), task_id="task", submitter="adda")
-    assert score_history(make_arena(store), submitter="ada").n == 3
-    assert score_history(make_arena(store), task_id="other", submitter="ada").n == 0  # known, with nothing in this task
+        arena_history(make_arena(store), task="task", submitter="adda")
+    assert arena_history(make_arena(store), submitter="ada").n == 3
+    assert arena_history(make_arena(store), task="other", submitter="ada").n == 0  # known, with nothing in this task
 
 
 def test_formulas_name_constants_and_state_none() -> None:

@@ -11,7 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from arena_makers import make_arena
-from steelyard.arena import score_history, task_leaderboard
+from steelyard.arena import task_leaderboard
+from steelyard.questions.arena.history import arena_history
 from steelyard.records import Canon
 from steelyard.store import Store, canon_history, open_store, set_canon
 
@@ -47,7 +48,7 @@ def test_a_history_is_the_same_in_every_database(english: Store) -> None:
     arena.add_task({"id": "task"})
     fields = {"task_id": "task", "total_tokens": 9, "tool_calls": 1, "submitted_at": "2026-01-01T00:00:00Z"}
     arena.submit([{**fields, "id": name} for name in NAMES])
-    assert [one.submission_id for one in score_history(arena, task_id="task").moments] == sorted(NAMES)
+    assert [one.submission_id for one in arena_history(arena, task="task").moments] == sorted(NAMES)
     assert [one.submission_id for one in task_leaderboard(arena, "task").leaderboard] == sorted(NAMES)
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
 from steelyard import questions
-from steelyard.arena import Arena, leaderboard_changes, task_leaderboard
+from steelyard.arena import Arena, task_leaderboard
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
-from steelyard.records import microseconds_of
+from steelyard.questions.arena.changes import arena_changes
+from steelyard.records import iso, microseconds_of
 from steelyard.store import Store
 
 
@@ -34,7 +35,7 @@ def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[i
     then = task_leaderboard(arena, "task")
     clock[0] = 2_000_000
     arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
-    (found,) = leaderboard_changes(arena, since=1_500_000).changes
+    (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.leaderboard}
     now = {row.submission_id: row.overall_score for row in task_leaderboard(arena, "task").leaderboard}
@@ -42,13 +43,13 @@ def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[i
     assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
     assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
     assert task_leaderboard(arena, "task", until=1_500_000) == then
-    assert leaderboard_changes(arena, since=2_500_000).changes == ()
+    assert arena_changes(arena, since=iso(2_500_000)).changes == ()
 
 
 def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
     arena.rescore(policy="as-submitted")
-    (found,) = leaderboard_changes(arena, since=1_500_000).changes
+    (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_policy, found.now_policy) == ("current", "as-submitted")
     assert found.moved
 
@@ -59,7 +60,7 @@ def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: lis
     arena.rescore(profile=changed_profile(difficulty_factors=factors))
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
-    assert {one.task_id for one in leaderboard_changes(arena, since=1_500_000).changes} == {"later"}
+    assert {one.task_id for one in arena_changes(arena, since=iso(1_500_000)).changes} == {"later"}
 
 
 def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None:

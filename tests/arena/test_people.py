@@ -11,7 +11,8 @@ from steelyard.arena import Arena, create_arena
 from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import Intake, add_user, leaderboard, list_users, score_history, task_leaderboard, withdraw_as
+from steelyard.questions import Intake, add_user, leaderboard, list_users, task_leaderboard, withdraw_as
+from steelyard.questions.arena.history import arena_history
 from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
@@ -70,12 +71,12 @@ def test_a_team_leads_by_the_mean_of_its_people(people: Arena) -> None:
 
 
 def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
-    assert [moment.submission_id for moment in score_history(people, team="blue").moments] == ["a", "b"]
+    assert [moment.submission_id for moment in arena_history(people, team="blue").moments] == ["a", "b"]
     mine = task_leaderboard(people, "t", submitter="bob")
     assert [(place.submission_id, place.overall_ranking) for place in mine.leaderboard] == [("b", 4)]
     assert mine.n == 4
     with pytest.raises(UnknownNameError, match="blue"):
-        score_history(people, team="blu")
+        arena_history(people, team="blu")
 
 
 def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) -> None:
@@ -117,7 +118,7 @@ class TestTokens:
         assert isinstance(refused, Rejected)
         assert refused.code == "other_submitter"
         assert isinstance(taken(people, token), Receipt)
-        assert [moment.submission_id for moment in score_history(people, submitter="ada").moments] == ["a", "new"]
+        assert [moment.submission_id for moment in arena_history(people, submitter="ada").moments] == ["a", "new"]
 
     def test_another_token_does_not_speak_for_registered_people(self, people: Arena) -> None:
         assert isinstance(taken(people, token_of(people, "ci"), submitter="ada"), Rejected)

@@ -21,17 +21,18 @@ from steelyard.arena import (
     compare_profiles,
     evaluation,
     leaderboard,
-    leaderboard_changes,
     open_arena as open_own,
     outliers,
-    score_history,
     task_leaderboard,
     tool_bias,
 )
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.records import Rejected
+from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.records import Rejected, iso
 from steelyard.results import Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import reviews, states, submissions, tallies
@@ -211,14 +212,14 @@ def test_the_log_tells_who_decided_what_when_and_why(arena: Arena, clock: list[i
     arena.review("s2", "reinstate", by="chief")
     assert arena.review("s2", "reinstate").changed is False
     arena.review("s3", "accept", by="rev")
-    log = score_history(arena, task_id="task").reviews
+    log = arena_history(arena, task="task").reviews
     assert [(entry.submission_id, entry.decision, entry.by, entry.reason, entry.decided_at) for entry in log] == [
         ("s2", "excluded", "rev", "copied", "1970-01-01T00:00:02+00:00"),
         ("s2", "reinstated", "chief", None, "1970-01-01T00:00:03+00:00"),
         ("s3", "accepted", "rev", None, "1970-01-01T00:00:03+00:00"),
     ]
     assert evaluation(arena, "s2").reviews == log[:2]
-    assert score_history(arena, submitter="u1").reviews == log[2:]  # s1, s3 and s5
+    assert arena_history(arena, submitter="u1").reviews == log[2:]  # s1, s3 and s5
 
 
 def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) -> None:
@@ -236,7 +237,7 @@ def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) ->
     assert changed.code == "id_with_other_content"
     shown = evaluation(arena, "s1")
     assert (shown.receipt.status, shown.receipt.overall_ranking) == ("excluded", None)
-    assert [moment.submission_id for moment in score_history(arena, task_id="task").moments] == [
+    assert [moment.submission_id for moment in arena_history(arena, task="task").moments] == [
         f"s{n}" for n in range(2, 7)
     ]
     (new,) = arena.submit([SIX[0] | {"id": "s7"}])
@@ -268,7 +269,7 @@ def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: lis
     assert task_leaderboard(arena, "task", until=1_500_000) == then
     assert task_leaderboard(arena, "task", until=2_500_000) == without_it
     arena.review("s6", "exclude", reason="odd")
-    (changed,) = leaderboard_changes(arena, since=1_500_000).changes
+    (changed,) = arena_changes(arena, since=iso(1_500_000)).changes
     left = [(move.submission_id, move.then_ranking, move.now_ranking, move.now_score) for move in changed.moved]
     assert left[-1] == ("s6", 6, None, None)
     assert (changed.then_n, changed.now_n) == (6, 5)
@@ -342,7 +343,7 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
 def test_a_decision_that_cannot_be_kept_is_refused(arena: Arena, given: dict[str, Any], problem: str) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=problem):
         arena.review("s1", **given)
-    assert score_history(arena, task_id="task").reviews == ()
+    assert arena_history(arena, task="task").reviews == ()
 
 
 def test_a_wrong_id_is_answered_with_the_nearest_and_an_excluded_one_is_not_accepted(arena: Arena) -> None:
@@ -367,7 +368,7 @@ def test_killed_at_any_statement_a_decision_is_made_wholly_or_not_at_all(
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 10  # so many statements, at each of which it was killed
     arena = open_arena(store_address)
-    assert [entry.decision for entry in score_history(arena, task_id="t0").reviews] == ["excluded", "reinstated"]
+    assert [entry.decision for entry in arena_history(arena, task="t0").reviews] == ["excluded", "reinstated"]
     assert told(arena) == first
     with arena.store.read() as connection:
         assert connection.execute(select(submissions.c.id).where(submissions.c.excluded_at.is_not(None))).all() == []
@@ -468,15 +469,15 @@ def test_the_log_tells_every_decision_in_its_order(
     arena.withdraw("a-2")
     arena.review("a-1", "reinstate", by="ada")
     arena.review("a-1", "reinstate", by="ada")  # decided already: not logged again
-    log = questions.review_log(arena)
+    log = arena_review_log(arena)
     assert [(review.submission_id, review.decision, review.by) for review in log.reviews] == [
         ("a-1", "excluded", "ada"),
         ("b-2", "accepted", "bo"),
         ("a-2", "withdrawn", None),
         ("a-1", "reinstated", "ada"),
     ]
-    assert [review.submission_id for review in questions.review_log(arena, "b").reviews] == ["b-2"]
+    assert [review.submission_id for review in arena_review_log(arena, "b").reviews] == ["b-2"]
     with pytest.raises(UnknownNameError, match="unknown task 'c'"):
-        questions.review_log(arena, "c")
+        arena_review_log(arena, "c")
     assert run(["arena", "review", "log", "a", "--store", store_address]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")
+    assert "a     a-1         excluded    ada  reads the answer" in capsys.readouterr().out

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_leaderboard
+from steelyard.arena import Arena, evaluation, leaderboard, task_leaderboard
 from steelyard.cli import run
 from steelyard.profiles import Profile, load_profile
+from steelyard.questions.arena.history import arena_history
 from steelyard.results import Policy, ScoredBy
 from steelyard.store import Store
 
@@ -63,7 +64,7 @@ def check_agreement(arena: Arena, ruled: dict[str, Profile]) -> None:
                         value = getattr(one, f"{name}_score")
                         assert getattr(found.receipt, f"{name}_score") == scores[f"{name}_score"].value == value
                     assert scores["overall_score"].constants == one.breakdown
-        for moment in score_history(arena, task_id=task).moments:
+        for moment in arena_history(arena, task=task).moments:
             assert moment.profile == ruled[moment.submission_id].name
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from steelyard.arena.views._history import slope_per_day
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (
@@ -19,15 +20,14 @@ from steelyard.arena import (
     compare_profiles,
     create_arena,
     leaderboard,
-    leaderboard_changes,
     open_arena,
-    score_history,
     task_leaderboard,
     tool_bias,
 )
-from steelyard.arena.views._history import slope_per_day
 from steelyard.errors import StoreError, UnknownNameError, UsageError
 from steelyard.profiles import Profile, load_profile
+from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.history import arena_history
 from steelyard.records import (
     DecodeError,
     Failure,
@@ -39,6 +39,7 @@ from steelyard.records import (
     Usage,
     convert_submission,
     decode_submission,
+    iso,
     submission_from_run,
 )
 from steelyard.records._submission import check_submission
@@ -351,14 +352,14 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
         for n in range(1, 5)
     ]
     accepted(arena, *rows)
-    found = score_history(arena, submitter="ada")
+    found = arena_history(arena, submitter="ada")
     scores = [moment.overall_score for moment in found.moments]
     assert scores == sorted(scores)
     assert found.trend_per_day == pytest.approx((scores[-1] - scores[0]) / 3, abs=0.01)  # a straight line
-    assert score_history(arena, task_id="task").n == 4
+    assert arena_history(arena, task="task").n == 4
     arena.add_task(as_task({"id": "new"}))
-    assert score_history(arena, task_id="new", submitter="ada").reason == "not enough submissions for a trend: 0 of 3"
-    assert score_history(arena).n == 4  # without a name it tells of all
+    assert arena_history(arena, task="new", submitter="ada").reason == "not enough submissions for a trend: 0 of 3"
+    assert arena_history(arena).n == 4  # without a name it tells of all
 
 
 def test_a_trend_of_one_moment_is_missing() -> None:
@@ -372,14 +373,14 @@ def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: A
     then = task_leaderboard(arena, "task")
     clock[0] = 2_000_000
     accepted(arena, one("late", total_tokens=10))
-    (found,) = leaderboard_changes(arena, since=1_500_000).changes
+    (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_n, found.now_n, found.new) == (6, 7, 1)
     assert (found.then_leader, found.now_leader) == ("s1", "late")
     assert task_leaderboard(arena, "task", until=1_500_000) == then
     now = {row.submission_id: row for row in task_leaderboard(arena, "task").leaderboard}
     for change in found.moved:
         assert now[change.submission_id].overall_ranking == change.now_ranking
-    assert leaderboard_changes(arena, since=2_500_000).changes == ()
+    assert arena_changes(arena, since=iso(2_500_000)).changes == ()
     assert task_leaderboard(arena, "task", until=500_000).n == 0
 
 

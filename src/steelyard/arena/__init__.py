@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         people_among as people_among,
         read_parties as read_parties,
         register as register,
+        teams_of as teams_of,
     )
     from steelyard.arena.ingest._submission_files import (
         LocatedSubmission as LocatedSubmission,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.ingest._tasks import (
         find_task as find_task,
+        find_tasks as find_tasks,
+        load_tasks as load_tasks,
     )
     from steelyard.arena.models._asking import (
         fitted_abilities as fitted_abilities,
@@ -72,23 +75,26 @@ if TYPE_CHECKING:
         fit_arena_weights as fit_arena_weights,
         weight_versions as weight_versions,
     )
+    from steelyard.arena.scoring._review_log import (
+        read_reviews as read_reviews,
+    )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
         read_rules as read_rules,
     )
+    from steelyard.arena.scoring._rules_in_force import (
+        read_rules_history as read_rules_history,
+    )
     from steelyard.arena.scoring._scores import (
         RANKED_SCORES as RANKED_SCORES,
+        points as points,
     )
     from steelyard.arena.scoring._settings import (
         POLICIES as POLICIES,
+        settings_at as settings_at,
     )
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
-    )
-    from steelyard.arena.views._history import (
-        leaderboard_changes as leaderboard_changes,
-        review_log as review_log,
-        score_history as score_history,
     )
     from steelyard.arena.views._leaders import (
         combination_baselines as combination_baselines,
@@ -103,7 +109,14 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.views._task_leaderboard import (
         outliers as outliers,
+        ranked as ranked,
         task_leaderboard as task_leaderboard,
+    )
+    from steelyard.arena.views._task_view import (
+        FIRST_VERSION as FIRST_VERSION,
+        View as View,
+        view_task as view_task,
+        view_tasks as view_tasks,
     )
     from steelyard.arena.views._tool_metrics import (
         metrics_of as metrics_of,

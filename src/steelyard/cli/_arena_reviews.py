@@ -11,6 +11,7 @@ from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._arena_views import print_result
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_json, print_lines
+from steelyard.cli._question_commands import command_named
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
@@ -92,17 +93,7 @@ def reinstate(
     return _decide("reinstate", submission, reason=reason, user=user, store=store, json=json)
 
 
-@review.command
-def log(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Show the log of review decisions and withdrawals.
-
-    Example: steelyard arena review log fix-race
-    """
-    from steelyard.questions import review_log  # brings SQLAlchemy
-    from steelyard.reports import review_line
-
-    decisions = review_log(store, task)
-    return print_result(decisions, map(review_line, decisions.reviews), json=json)
+review.command(command_named("arena_review_log"))
 
 
 def withdraw(

@@ -27,10 +27,8 @@ from steelyard.results import (
     AllLeaderboards,
     Evaluation,
     Leaderboard,
-    LeaderboardChanges,
     ProfileComparison,
     Result,
-    ScoreHistory,
     TaskLeaderboard,
     ToolBias,
 )
@@ -262,40 +260,6 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
 
     show_results([*task_heading_lines(details), baselines_table(details)])
     return 0
-
-
-def history(
-    *,
-    task: Annotated[str | None, Parameter(help="Only this task.")] = None,
-    submitter: Annotated[str | None, Parameter(help="Only this submitter.")] = None,
-    team: Annotated[str | None, Parameter(help="Only members of this team.")] = None,
-    since: Annotated[str | None, Parameter(help="Leaderboard changes since this date or time.")] = None,
-    store: StoreOption = DEFAULT_STORE,
-    out: ResultFile = None,
-    figure: FigureName = None,
-    no_csv_escape: NoCsvEscape = False,
-    json: Json = False,
-) -> int:
-    """Show scores over time, or leaderboard changes (--since).
-
-    Example: steelyard arena history --submitter ada
-    Example: steelyard arena history --since 2026-11-01 --task fix-race
-    """
-    from steelyard.questions import leaderboard_changes, score_history  # brings SQLAlchemy
-    from steelyard.reports import change_lines, history_line, history_lines, history_table
-
-    if since is not None and (submitter or team) is not None:
-        hint = "remove --since, or --submitter and --team"
-        raise UsageError("--since cannot be combined with --submitter or --team", hint=hint)
-    check_out(ScoreHistory if since is None else LeaderboardChanges, figure, out, no_csv_escape=no_csv_escape)
-    if since is not None:
-        changed = leaderboard_changes(store, since=since, task=task)
-        return print_result(
-            changed, change_lines(changed, since=since), json=json, out=out, no_csv_escape=no_csv_escape
-        )
-    scores = score_history(store, task=task, submitter=submitter, team=team)
-    parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
-    return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
 
 
 def bias(

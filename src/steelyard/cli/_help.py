@@ -111,7 +111,6 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "show": ("tokens", "calls"),
     "arena show": ("scores",),
     "arena leaderboard": ("dots", "strip"),
-    "arena history": ("trend",),
     "arena compare-profiles": ("ranks",),
     "arena bias": ("forest",),
     "arena model abilities": ("dots",),

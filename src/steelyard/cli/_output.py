@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,17 +131,6 @@ OUTPUT = Output()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PlainOutput(Output):
-    """Output options of questions without an input: no record can be rejected."""
-
-    allow_rejected: Annotated[bool, Parameter(parse=False)] = False
-
-
-PLAIN_OUTPUT = PlainOutput()
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
 class ReportOutput(Output):
     """Output options of `report`, which writes a file by default."""
 
@@ -187,6 +176,31 @@ class DrawnOutput(Output):
 
 
 DRAWN_OUTPUT = DrawnOutput()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PlainOutput(Output):
+    """Output options of answers without records that can be rejected."""
+
+    allow_rejected: Annotated[bool, Parameter(parse=False)] = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PlainDrawnOutput(DrawnOutput):
+    """The same for answers with figures."""
+
+    allow_rejected: Annotated[bool, Parameter(parse=False)] = False
+
+
+OUTPUTS: Mapping[tuple[bool, bool], Output] = {
+    (False, False): PlainOutput(),
+    (False, True): OUTPUT,
+    (True, False): PlainDrawnOutput(),
+    (True, True): DRAWN_OUTPUT,
+}
+"""Output options by whether answers have figures and rejected records."""
 
 
 def check_drawing(kind: type[Any], figure: str | None, out: Path | None) -> bool:

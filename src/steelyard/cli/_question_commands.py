@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
+from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores
-from steelyard.cli._output import DRAWN_OUTPUT, OUTPUT, PLAIN_OUTPUT, Output, print_written, save_result
+from steelyard.cli._output import OUTPUT, OUTPUTS, Output, print_written, save_result
 from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
 from steelyard.cli._typed import option_parameter
 from steelyard.pages import check_file, csv_text, writing
 from steelyard.questions import Question, command_text, question_named, reporting
+from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +40,8 @@ def command_named(name: str) -> Callable[..., int]:
         output.check_answer(question.answer)
         if summary is not None:
             check_file(summary)
-        source = None
-        if question.takes != "nothing":
+        source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
+        if question.takes not in ("nothing", "store"):
             source, given = given[0] or None, given[1:]
         with reading_progress(shown=not output.quiet) as progress, reporting(progress):
             answer = question.ask(source, question.options(*given, **options))
@@ -65,7 +67,9 @@ def command_named(name: str) -> Callable[..., int]:
 def _parameters(question: Question) -> list[inspect.Parameter]:
     needed, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = []
-    if question.takes != "nothing":
+    if question.takes == "store":
+        parameters.append(inspect.Parameter("store", named, annotation=StoreOption, default=DEFAULT_STORE))
+    elif question.takes != "nothing":
         kind: Any = PathOrStore if question.takes == "file" else PathsOrStores  # Any: types
         kind = kind if question.needs_input else kind | None
         hint: Any = Annotated[kind, Parameter(help=question.input_help)]  # Any: as above
@@ -84,8 +88,9 @@ def _parameters(question: Question) -> list[inspect.Parameter]:
     if question.appends_summary:
         file = Annotated[OnePath | None, Parameter(help="Append a Markdown summary to this file.")]
         parameters.append(inspect.Parameter("summary", named, annotation=file, default=None))
-    output = DRAWN_OUTPUT if question.is_drawn else OUTPUT if question.takes != "nothing" else PLAIN_OUTPUT
-    return [*parameters, inspect.Parameter("output", named, annotation=type(output), default=output)]
+    output = OUTPUTS[question.is_drawn, "rejected_count" in question.answer.__struct_fields__]
+    parameters.append(inspect.Parameter("output", named, annotation=type(output), default=output))
+    return sorted(parameters, key=lambda parameter: parameter.kind)
 
 
 def _examples(question: Question) -> str:
@@ -93,10 +98,10 @@ def _examples(question: Question) -> str:
     lines = []
     for example in question.examples:
         given = dict(example)
-        source = given.pop("", "runs.jsonl" if question.needs_input else "")
+        source = given.pop("", "runs.jsonl" if question.takes in ("files", "file") else "")
         places = [name for name, option in question.options.declared.items() if option.positional]
         words = [str(each) for each in (source, *(given.pop(name, "") for name in places)) if each]
-        lines.append(f"Example: {command_text([question.command], words, given)}")
+        lines.append(f"Example: {command_text(question.command.split(), words, given)}")
     return "\n".join(lines)
 
 

@@ -37,6 +37,7 @@ from steelyard.cli._print import (
     progress_bar,
     show_results,
 )
+from steelyard.cli._question_commands import command_named
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
 from steelyard.pages import visible_json
@@ -292,7 +293,8 @@ for _command, _group in (
     (views.show, SUBMIT),
     (views.watch, SUBMIT),
     (views.leaderboard, LEADERBOARD),
-    (views.history, LEADERBOARD),
+    (command_named("arena_history"), LEADERBOARD),
+    (command_named("arena_changes"), LEADERBOARD),
     (rescore, LEADERBOARD),
     (views.compare_profiles, LEADERBOARD),
     (views.bias, LEADERBOARD),

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
-from steelyard.questions import Options, Question, option_texts, read_answer, submit_files, submit_runs
+from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer, submit_files, submit_runs
 from steelyard.records import (
     DecodeError,
     Rejected,
@@ -31,7 +31,6 @@ from steelyard.results import (
     CorrectnessEstimates,
     Evaluation,
     Leaderboard,
-    LeaderboardChanges,
     Outliers,
     PeerReview,
     PredictedScores,
@@ -39,8 +38,6 @@ from steelyard.results import (
     Receipt,
     Registry,
     Reviewed,
-    ReviewLog,
-    ScoreHistory,
     Season,
     Seasons,
     TaskDetails,
@@ -74,7 +71,7 @@ def connect(url: str, *, token: str | None = None, timeout: float = TIMEOUT_SECO
     return arena
 
 
-class RemoteArena:
+class RemoteArena(ArenaMethods):
     """Arena on a server, with the methods of `sy.open_arena()`."""
 
     def __init__(self, transport: Transport) -> None:
@@ -98,6 +95,8 @@ class RemoteArena:
                 path = path.replace(part, quote(str(value), safe=""))
             else:
                 pairs += [(declared.name, text) for text in option_texts(value)]
+        if question.paged:
+            return self._whole(path, pairs, question.paged, question.answer)
         return read_answer(question.answer, self._server.get(path, pairs))
 
     def check(self) -> None:
@@ -202,21 +201,6 @@ class RemoteArena:
         """Return the flagged submissions of a task (default: all tasks) that need a review."""
         return self._whole("/outliers", {"task": task}, "outliers", Outliers)
 
-    def review_log(self, task: str | None = None) -> ReviewLog:
-        """Return the review log of a task (default: all tasks)."""
-        return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
-
-    def history(
-        self, *, task: str | None = None, submitter: str | None = None, team: str | None = None
-    ) -> ScoreHistory:
-        """Return scores over time with their trend, optionally of a task, submitter or team."""
-        path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
-        return self._whole(path, {"submitter": submitter, "team": team}, "moments", ScoreHistory)
-
-    def changes(self, *, since: str, task: str | None = None) -> LeaderboardChanges:
-        """Return the leaderboard changes since a date or time."""
-        return _converted(self._server.get("/changes", {"since": since, "task": task}), LeaderboardChanges)
-
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
         """Return the systematic advantages of agents across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
@@ -316,7 +300,13 @@ class RemoteArena:
         return _converted(self._server.get("/correctness", {"task": task, "version": version}), CorrectnessEstimates)
 
     def _whole(
-        self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], *, top: int | None = None
+        self,
+        path: str,
+        query: Mapping[str, object] | Sequence[tuple[str, str]],
+        rows: str,
+        kind: type[Answer],
+        *,
+        top: int | None = None,
     ) -> Answer:
         """Read a paginated list, whole or its first rows, at one version of the arena."""
         for attempt in range(TIMES_ANEW):
@@ -327,13 +317,21 @@ class RemoteArena:
                     raise
         raise AssertionError("the last attempt either returns or raises")
 
-    def _pages(self, path: str, query: Mapping[str, object], rows: str, kind: type[Answer], top: int | None) -> Answer:
+    def _pages(
+        self,
+        path: str,
+        query: Mapping[str, object] | Sequence[tuple[str, str]],
+        rows: str,
+        kind: type[Answer],
+        top: int | None,
+    ) -> Answer:
         whole: dict[str, Any] = {}  # Any: JSON values
         items: list[Any] = []  # Any: as above
         after: str | None = None
         while not whole or (after is not None and (top is None or len(items) < top)):
             limit = PAGE if top is None else max(1, min(PAGE, top - len(items)))
-            whole = self._server.get(path, {**query, "limit": limit, "after": after})
+            given = query.items() if isinstance(query, Mapping) else query
+            whole = self._server.get(path, [*given, ("limit", limit), ("after", after)])
             items += whole.pop("items")
             after = whole.pop("next")
         return _converted({**whole, rows: items[:top]}, kind)

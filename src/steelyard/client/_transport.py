@@ -64,13 +64,11 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def get(
-        self, path: str, query: Mapping[str, object] | Sequence[tuple[str, str]] = ()
+        self, path: str, query: Mapping[str, object] | Sequence[tuple[str, object]] = ()
     ) -> dict[str, Any]:  # Any: JSON values
         """Return the JSON object at a path. Query values that are None are omitted; lists are comma-separated."""
-        if isinstance(query, Mapping):
-            pairs = [(name, _written(value)) for name, value in query.items() if value is not None]
-        else:
-            pairs = list(query)
+        given = query.items() if isinstance(query, Mapping) else query
+        pairs = [(name, _written(value)) for name, value in given if value is not None]
         answer = self._send("GET", f"{path}?{urlencode(pairs)}" if pairs else path)
         return self._object(answer)
 

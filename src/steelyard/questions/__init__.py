@@ -72,12 +72,9 @@ if TYPE_CHECKING:
         all_leaderboards as all_leaderboards,
         compare_profiles as compare_profiles,
         leaderboard as leaderboard,
-        leaderboard_changes as leaderboard_changes,
         list_tasks as list_tasks,
         outliers as outliers,
         review_desk as review_desk,
-        review_log as review_log,
-        score_history as score_history,
         show_submission as show_submission,
         show_task as show_task,
         task_leaderboard as task_leaderboard,
@@ -127,9 +124,11 @@ if TYPE_CHECKING:
         Texts as Texts,
     )
     from steelyard.questions._question import (
+        ArenaMethods as ArenaMethods,
         Question as Question,
         QuestionFunction as QuestionFunction,
         is_question as is_question,
+        module_name as module_name,
         question_named as question_named,
         question_names as question_names,
     )

@@ -271,7 +271,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
 def _home(kind: type[Answer]) -> Any:  # Any: a module
     """Return the module or package of the question: it has the functions `page` and `figures`."""
-    return importlib.import_module(".".join(kind.__module__.split(".")[:3]))
+    return importlib.import_module(home_name(kind.__module__))
+
+
+def home_name(module: str) -> str:
+    """Return the module or package of the question that a module belongs to.
+
+    >>> home_name("steelyard.questions.rank._answer"), home_name("steelyard.questions.arena.history")
+    ('steelyard.questions.rank', 'steelyard.questions.arena.history')
+    """
+    parts = module.split(".")
+    return ".".join(parts[: 4 if parts[2] == "arena" else 3])
 
 
 def _figures(kind: type[Answer]) -> Mapping[str, Drawing]:

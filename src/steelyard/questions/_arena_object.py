@@ -9,10 +9,11 @@ from __future__ import annotations
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.questions import _arena, _arena_models, _arena_people, _arena_runs, _arena_seasons, _arena_views
+from steelyard.questions._question import ArenaMethods
 from steelyard.settings import DEFAULT_STORE
 
 
-class LocalArena(arena.Arena):
+class LocalArena(ArenaMethods, arena.Arena):
     """Arena in a store opened by this process."""
 
     # Commands take the arena as their first argument, so they are methods.
@@ -28,9 +29,6 @@ class LocalArena(arena.Arena):
     leaderboard = _arena_views.leaderboard
     show = _arena_views.show_submission
     outliers = _arena_views.outliers
-    review_log = _arena_views.review_log
-    history = _arena_views.score_history
-    changes = _arena_views.leaderboard_changes
     bias = _arena_views.tool_bias
     agent = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles

@@ -10,20 +10,18 @@ from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
 from steelyard.errors import UnknownNameError
 from steelyard.profiles import load_profile
 from steelyard.questions._arena import opened, policy_named
-from steelyard.records import end_of, microseconds_of, moment_of
+from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.records import end_of, microseconds_of
 from steelyard.results import (
     AllLeaderboards,
     Evaluation,
     Leaderboard,
-    LeaderboardChanges,
     LeaderKey,
     Outliers,
     Policy,
     ProfileComparison,
     RankedScore,
     ReviewDesk,
-    ReviewLog,
-    ScoreHistory,
     TaskDetails,
     TaskLeaderboard,
     TaskList,
@@ -154,27 +152,9 @@ def review_desk(arena: Arena | str) -> ReviewDesk:
     arena = opened(arena)
     return ReviewDesk(
         outliers=outliers(arena).outliers,
-        decisions=tuple(reversed(review_log(arena).reviews)),
+        decisions=tuple(reversed(arena_review_log(arena).reviews)),
         advantages=tool_bias(arena).advantages,
     )
-
-
-def review_log(arena: Arena | str, task: str | None = None) -> ReviewLog:
-    """Return the review log of a task (default: all tasks)."""
-    return views.review_log(opened(arena), task)
-
-
-def score_history(
-    arena: Arena | str, *, task: str | None = None, submitter: str | None = None, team: str | None = None
-) -> ScoreHistory:
-    """Return scores over time with their trend, optionally of a task, submitter or team."""
-    return views.score_history(opened(arena), task_id=task, submitter=submitter, team=team)
-
-
-def leaderboard_changes(arena: Arena | str, *, since: str, task: str | None = None) -> LeaderboardChanges:
-    """Return the leaderboard changes since a date or time."""
-    moment = microseconds_of(moment_of(since, option="since"))
-    return views.leaderboard_changes(opened(arena), since=moment, task_id=task)
 
 
 def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:

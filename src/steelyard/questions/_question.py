@@ -1,7 +1,8 @@
 """Questions: Python functions whose options are keywords of the call, or one options object.
 
 `@question(CompareOptions)` makes a question of a function that takes its input and its options. A question is
-registered because its module is in this package under its name: `questions/compare.py` contains `compare`.
+registered because its module is in this package under its name: `questions/compare.py` contains `compare`, and
+`questions/arena/history.py` contains `arena_history`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import pkgutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     ParamSpec,
@@ -29,8 +31,12 @@ from typing import (
 
 from steelyard.errors import UnknownKeyError, UnknownNameError, UsageError
 from steelyard.option_names import option
+from steelyard.questions._answer import home_name
 from steelyard.questions._declaration import Options
 from steelyard.questions._opening_runs import Progress, current_progress, prices_of, reject_unrecognized, reporting
+
+if TYPE_CHECKING:
+    from steelyard.arena import Arena
 
 P = ParamSpec("P")
 Input = TypeVar("Input")
@@ -40,8 +46,9 @@ OptionsT_contra = TypeVar("OptionsT_contra", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 Examples: TypeAlias = tuple[Mapping[str, object], ...]
-Takes: TypeAlias = Literal["files", "file", "logs", "nothing"]
-"""Input of a question: one or more files, exactly one, files or else the logs of installed agents, or none."""
+Takes: TypeAlias = Literal["files", "file", "logs", "store", "nothing"]
+"""Input of a question: files, one file, files or else the logs of installed agents, an arena, or none."""
+PACKAGE, ARENA = "steelyard.questions", "arena_"
 FILES_HELP = "Run records or logs: files, directories, archives; - for stdin."
 
 
@@ -106,6 +113,8 @@ class Question:
     """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
     path: str
     """Path of its route below the API's root; `{name}` is an option. Empty if it is not available over HTTP."""
+    paged: str
+    """Field of the answer with a list that its route returns in pages; empty if there is none."""
 
     @property
     def command(self) -> str:
@@ -115,7 +124,7 @@ class Question:
     @property
     def needs_input(self) -> bool:
         """Whether it cannot be asked without an input."""
-        return self.takes in ("files", "file")
+        return self.takes in ("files", "file", "store")
 
     @property
     def is_drawn(self) -> bool:
@@ -130,7 +139,7 @@ class Question:
     @property
     def home(self) -> ModuleType:
         """Module or package of the question."""
-        return sys.modules[".".join(self.compute.__module__.split(".")[:3])]
+        return sys.modules[home_name(self.compute.__module__)]
 
     @property
     def function(self) -> Callable[..., Any]:  # Any: as above
@@ -158,6 +167,10 @@ class Question:
                 raise UsageError(f"unknown value {word!r} for {option(name)}", hint=hint)
         if hasattr(type(source), "ask"):  # a data frame has its columns as attributes
             return source.ask(self, options)
+        if self.takes == "store":
+            from steelyard.questions._arena import opened  # brings SQLAlchemy
+
+            source = opened(source)
         if "prices" in self.options.declared:
             prices = asked = vars(options)["prices"]
             for priced in (source, getattr(options, "baseline", None)):
@@ -169,6 +182,15 @@ class Question:
             if source is not None and getattr(options, "map", None) is None:
                 reject_unrecognized(source)
             raise
+
+
+class ArenaMethods:
+    """The questions about an arena as methods: `arena.history()` is `arena_history(arena)`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: each question has its own answer
+        if name.startswith("_") or not is_question(f"{ARENA}{name}"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return partial(question_named(f"{ARENA}{name}").function, self)
 
 
 def log_question(
@@ -192,6 +214,19 @@ def plain_question(
     return decorate
 
 
+def arena_question(
+    options: Callable[P, OptionsT], *, path: str, paged: str = "", examples: Examples = ()
+) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
+    """Make a question of a function that takes an arena; callers may also name its store or a server."""
+
+    def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:
+        # Any: another protocol
+        made: Any = question(options, takes="store", path=path, paged=paged, examples=examples)
+        return cast("QuestionFunction[Arena | str, P, OptionsT, AnswerT]", made(compute))
+
+    return decorate
+
+
 def question(
     options: Callable[P, OptionsT],
     *,
@@ -201,6 +236,7 @@ def question(
     all_parts: str = "",
     appends_summary: bool = False,
     path: str | None = None,
+    paged: str = "",
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an input and options: the options become keywords of the call.
 
@@ -220,6 +256,7 @@ def question(
             examples=examples,
             appends_summary=appends_summary,
             path=f"/{name}" if path is None else path,
+            paged=paged,
         )
         first = declared.input_name
 
@@ -276,20 +313,31 @@ def _listed(kind: type[Options]) -> str:
 def question_names() -> list[str]:
     """Return the names of the questions: the modules and packages here that contain a question and its page."""
     from steelyard import questions as package
+    from steelyard.questions import arena
 
-    names = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
-    return [name for name in names if is_question(name)]
+    names = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    names += [f"{ARENA}{info.name}" for info in pkgutil.iter_modules(arena.__path__)]
+    return [name for name in names if not name.removeprefix(ARENA).startswith("_") and is_question(name)]
 
 
 def is_question(name: str) -> bool:
     """Return whether a module here declares a question; seen in its code, because importing all of them is slow."""
-    spec = importlib.util.find_spec(f"steelyard.questions.{name}")
+    spec = importlib.util.find_spec(module_name(name))
     loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
-    names = loader.get_code(f"steelyard.questions.{name}").co_names if loader else ()
-    return "page" in names and not {"question", "log_question", "plain_question"}.isdisjoint(names)
+    names = loader.get_code(module_name(name)).co_names if loader else ()
+    return "page" in names and not {"question", "log_question", "plain_question", "arena_question"}.isdisjoint(names)
+
+
+def module_name(name: str) -> str:
+    """Return the module of a question.
+
+    >>> module_name("compare"), module_name("arena_history")
+    ('steelyard.questions.compare', 'steelyard.questions.arena.history')
+    """
+    return f"{PACKAGE}.{name.replace(ARENA, 'arena.', 1) if name.startswith(ARENA) else name}"
 
 
 def question_named(name: str) -> Question:
     """Return the question of a name."""
-    module = importlib.import_module(f"steelyard.questions.{name}")
+    module = importlib.import_module(module_name(name))
     return cast("Question", getattr(module, name).question)

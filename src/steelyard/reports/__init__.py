@@ -10,11 +10,8 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,
-        change_lines as change_lines,
         evaluation_lines as evaluation_lines,
         event_line as event_line,
-        history_line as history_line,
-        history_lines as history_lines,
         outliers_line as outliers_line,
         profile_lines as profile_lines,
         registry_lines as registry_lines,
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_tables import (
         baselines_table as baselines_table,
         bias_table as bias_table,
-        history_table as history_table,
         leaderboard_line as leaderboard_line,
         leaderboard_table as leaderboard_table,
         leaders_line as leaders_line,

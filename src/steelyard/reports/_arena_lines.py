@@ -12,14 +12,12 @@ from steelyard.results import (
     ArenaEvent,
     Evaluation,
     Leader,
-    LeaderboardChanges,
     Outliers,
     ProfileComparison,
     Registry,
     Rescored,
     Review,
     Reviewed,
-    ScoreHistory,
     Submitted,
     TaskDetails,
     ToolBias,
@@ -187,51 +185,6 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         yield review_line(review)
     if evaluation.model_estimates is not None:
         yield from model_estimate_lines(evaluation.model_estimates)
-
-
-def history_line(history: ScoreHistory) -> str:
-    """How many scores there are, and where they go."""
-    trend = (
-        f"no trend: {history.reason}"
-        if history.trend_per_day is None
-        else f"trend {history.trend_per_day:+.4g} points per day"
-    )
-    return f"{counted(history.n, 'submission')}; {trend}"
-
-
-def history_lines(history: ScoreHistory) -> Iterator[str]:
-    """The versions of the baseline, and what reviewers decided."""
-    for version in history.baselines:
-        since = counted(int(version["from_n"]), "submission")
-        yield f"baseline {version['version']} from {since} ({version['created_at']})"
-    for review in history.reviews:
-        yield review_line(review)
-
-
-def change_lines(changed: LeaderboardChanges, *, since: str) -> Iterator[str]:
-    """What changed in each task."""
-    if not changed.changes:
-        yield f"nothing changed since {since}"
-    for task in changed.changes:
-        yield (
-            f"{task.task_id}: {task.then_n} -> {counted(task.now_n, 'submission')}, baseline {task.then_version} ->"
-            f" {task.now_version}, leader {task.then_leader or DASH} -> {task.now_leader or DASH}"
-        )
-        if (task.then_profile, task.then_policy) != (task.now_profile, task.now_policy):
-            yield (
-                f"    profile {task.then_profile}, policy {task.then_policy} ->"
-                f" profile {task.now_profile}, policy {task.now_policy}"
-            )
-        for move in task.moved:
-            if move.now_ranking is None:
-                yield f"    {move.submission_id}  excluded, was rank {move.then_ranking} with {move.then_score:.2f}"
-            elif move.then_ranking is None:
-                yield f"    {move.submission_id}  new at rank {move.now_ranking} with {move.now_score:.2f}"
-            else:
-                yield (
-                    f"    {move.submission_id}  rank {move.then_ranking} -> {move.now_ranking},"
-                    f" score {move.then_score:.2f} -> {move.now_score:.2f}"
-                )
 
 
 def profile_lines(comparison: ProfileComparison) -> Iterator[str]:

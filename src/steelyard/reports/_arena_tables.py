@@ -21,7 +21,6 @@ from steelyard.results import (
     LeaderboardEntry,
     Outliers,
     Receipt,
-    ScoreHistory,
     Submitted,
     TaskDetails,
     TaskLeaderboard,
@@ -141,19 +140,6 @@ def bias_table(bias: ToolBias) -> TextTable:
             interval = decimal_bounds(tool.low, tool.high, signed=True)
             verdict = "systematic" if tool.systematic else "inconclusive"
             add_row(table, tool.agent, f"{tool.mean_difference:+.2f}", interval, f"{tool.tasks:,}", verdict)
-    return table
-
-
-def history_table(history: ScoreHistory) -> TextTable:
-    """Scores of the day, and the best so far."""
-    is_by_several = len({moment.profile for moment in history.moments}) > 1
-    columns = [("submitted", 0), ("task", 1), ("submission", 0), ("overall", 0), ("best", 0), ("baseline", 2)]
-    columns += [("profile", 1)] if is_by_several else []
-    table = arena_table("", columns, texts=("submitted", "task", "submission", "profile"))
-    for moment in history.moments:
-        scores = [f"{moment.overall_score:.2f}", f"{moment.best_so_far:.2f}", str(moment.baseline_version)]
-        profile = [moment.profile] if is_by_several else []
-        add_row(table, moment.submitted_at, moment.task_id, moment.submission_id, *scores, *profile)
     return table
 
 

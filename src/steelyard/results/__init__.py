@@ -20,14 +20,9 @@ if TYPE_CHECKING:
         ScoreReason as ScoreReason,
         TaskUnderProfiles as TaskUnderProfiles,
     )
-    from steelyard.results._arena_history import (
+    from steelyard.results._arena_events import (
         ArenaEvent as ArenaEvent,
-        LeaderboardChange as LeaderboardChange,
-        LeaderboardChanges as LeaderboardChanges,
-        ScoreHistory as ScoreHistory,
-        ScoreMoment as ScoreMoment,
         SendingRound as SendingRound,
-        TaskChanges as TaskChanges,
     )
     from steelyard.results._arena_leaderboard import (
         Advantage as Advantage,
@@ -89,7 +84,6 @@ if TYPE_CHECKING:
         Decision as Decision,
         Review as Review,
         Reviewed as Reviewed,
-        ReviewLog as ReviewLog,
     )
     from steelyard.results._arena_rows import (
         FieldsResult as FieldsResult,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from steelyard.figures import (
@@ -12,19 +10,15 @@ from steelyard.figures import (
     Estimate,
     Figure,
     StripValue,
-    TrendMark,
-    TrendPoint,
     dots,
     slopes,
     strip,
-    trend,
 )
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent
 from steelyard.pages import confidence_text, key_name
 
 if TYPE_CHECKING:
     from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
-    from steelyard.results._arena_history import ScoreHistory, ScoreMoment
     from steelyard.results._arena_leaderboard import (
         AllLeaderboards,
         Leaderboard,
@@ -128,39 +122,6 @@ def score_dots(result: Evaluation, width: int) -> Figure:
     ]
     note = f"{result.receipt.submission_id}; profile {result.profile}, {result.policy}"
     return dots(rows, title="Scores of the submission", axis=_score("Score"), note=note, width=width)
-
-
-def history_trend(result: ScoreHistory, width: int) -> Figure:
-    """Plot original scores, the best so far, and changes of baseline or profile."""
-    points = [
-        TrendPoint(_moment(each.submitted_at), each.overall_score, each.submission_id, each.best_so_far)
-        for each in result.moments
-    ]
-    whose = " of ".join(name for name in (result.task_id, result.submitter) if name) or "all tasks"
-    slope = "" if result.trend_per_day is None else f", {result.trend_per_day:+.2f} points per day"
-    return trend(
-        points,
-        title=f"Scores over time: {whose}",
-        axis=_score("Original overall score"),
-        marks=_changes(result.moments) if result.task_id else (),
-        note=f"{_submissions_text(result.n)}{slope}; line: best so far",
-        width=width,
-    )
-
-
-def _changes(moments: tuple[ScoreMoment, ...]) -> list[TrendMark]:
-    """Where the baseline or the profile is another than for the submission before."""
-    marks = []
-    for before, after in pairwise(moments):
-        if after.profile != before.profile:
-            marks.append(TrendMark(_moment(after.submitted_at), f"profile {after.profile}"))
-        elif after.baseline_version != before.baseline_version:
-            marks.append(TrendMark(_moment(after.submitted_at), f"baseline {after.baseline_version}"))
-    return marks
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:

@@ -26,20 +26,12 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     """The reason; required only for an exclusion by a reviewer."""
     decided_at: str
 
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ReviewLog(FieldsResult):
-    """All decisions in order. The log is append-only."""
-
-    reviews: tuple[Review, ...]
-
-    def _about(self) -> str:
-        excluded = sum(review.decision in ("excluded", "withdrawn") for review in self.reviews)
-        return f"{len(self.reviews):,} decisions, {excluded:,} exclusions"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per decision."""
-        return flat_rows(self.reviews)
+    @property
+    def sentence(self) -> str:
+        """The decision with who made it, when and why."""
+        who = f" by {self.by}" if self.by else ""
+        why = f": {self.reason}" if self.reason else "."
+        return f"{self.submission_id} in {self.task_id} was {self.decision}{who} on {self.decided_at[:10]}{why}"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

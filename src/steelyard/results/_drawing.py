@@ -10,7 +10,6 @@ from steelyard.figures import WIDTH, Figure
 from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
 from steelyard.results._arena_figures import (
     bias_dots,
-    history_trend,
     leader_dots,
     leaderboard_dots,
     leaderboard_strip,
@@ -18,7 +17,6 @@ from steelyard.results._arena_figures import (
     score_dots,
     task_dots,
 )
-from steelyard.results._arena_history import ScoreHistory
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
@@ -48,7 +46,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
     Evaluation: {"scores": score_dots},
-    ScoreHistory: {"trend": history_trend},
     ToolBias: {"forest": bias_dots},
     AbilityRanking: {"dots": ability_dots},
     PredictedScores: {"dots": prediction_dots},

@@ -109,12 +109,18 @@ def shown_of(call: Call, view: View, *, most: int) -> Shown:
     cursor = Cursor(view.version, _digest(call), end)
     return Shown(
         result=result,
-        part=replace(result, **{call.route.rows: tuple(rows[start:end])}),
+        part=_with_rows(result, call.route.rows, rows[start:end]),
         total=len(rows),
         next=call.site.cursors.write(cursor) if end < len(rows) else None,
         version=view.version,
         as_of=view.as_of,
     )
+
+
+def _with_rows(result: Any, field: str, rows: Sequence[Any]) -> Any:  # Any: a result or an answer, and its rows
+    """Return the result with other rows."""
+    change = msgspec.structs.replace if isinstance(result, Answer) else replace
+    return change(result, **{field: tuple(rows)})
 
 
 def _digest(call: Call) -> str:
@@ -195,7 +201,7 @@ def _csv(call: Call, view: View) -> str:
     result = view.result
     if call.route.rows is not None and isinstance(call.query, Paged):
         rows = chosen_rows(view, call.route.rows, call.query)
-        result = replace(result, **{call.route.rows: tuple(rows)})
+        result = _with_rows(result, call.route.rows, rows)
     return csv_text(result.to_dicts())
 
 

@@ -12,7 +12,6 @@ from steelyard.questions import (
     abilities,
     correctness,
     leaderboard,
-    leaderboard_changes,
     list_tasks,
     list_users,
     outliers,
@@ -20,8 +19,6 @@ from steelyard.questions import (
     predict,
     ratings,
     review_desk,
-    review_log,
-    score_history,
     seasons,
     show_season,
     show_submission,
@@ -37,14 +34,11 @@ from steelyard.results import (
     CorrectnessEstimates,
     Evaluation,
     Leaderboard,
-    LeaderboardChanges,
     Outliers,
     PeerReview,
     PredictedScores,
     Registry,
     ReviewDesk,
-    ReviewLog,
-    ScoreHistory,
     Season,
     Seasons,
     TaskDetails,
@@ -54,6 +48,7 @@ from steelyard.results import (
     ToolMetrics,
     WeightVersions,
 )
+from steelyard.server._question_routes import question_route
 from steelyard.server._route import Listed, Paged, Query, Repeated, Route
 
 Values = Mapping[str, str]
@@ -106,20 +101,6 @@ class BiasQuery(Query, frozen=True, kw_only=True):
     confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
 
 
-class LogQuery(Paged, frozen=True, kw_only=True):
-    """Filter by task."""
-
-    task: Annotated[str | None, Meta(description="Only decisions about submissions to this task.")] = None
-
-
-class HistoryQuery(Paged, frozen=True, kw_only=True):
-    """Filters for the score history."""
-
-    submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
-    team: Annotated[str | None, Meta(description="Only scores of members of this team.")] = None
-    mine: Mine = False
-
-
 class UsersQuery(Paged, frozen=True, kw_only=True):
     """Filter by kind."""
 
@@ -139,13 +120,6 @@ class RatingsQuery(Query, frozen=True, kw_only=True):
     task: Annotated[str | None, Meta(description="Only ratings of submissions to this task.")] = None
     criterion: Annotated[str | None, Meta(description="Rated criterion (default: the whole submission).")] = None
     confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
-
-
-class ChangesQuery(Query, frozen=True, kw_only=True):
-    """Start date and task."""
-
-    since: Annotated[str, Meta(description="Date or time.")]
-    task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
 class EvaluationQuery(Query, frozen=True, kw_only=True):
@@ -234,36 +208,9 @@ ARENA_ROUTES = (
         page="/tasks/{task}",
         over_arena=_task_leaderboard,
     ),
-    Route(
-        path="/tasks/{task}/history",
-        sentence="Scores of a task over time, with the trend.",
-        command="arena history --task {task}",
-        result=ScoreHistory,
-        query=HistoryQuery,
-        rows="moments",
-        over_arena=lambda source, values, query: score_history(
-            source.arena, task=values["task"], submitter=query.submitter, team=query.team
-        ),
-    ),
-    Route(
-        path="/history",
-        sentence="Scores of all tasks over time, with the trend.",
-        command="arena history",
-        result=ScoreHistory,
-        query=HistoryQuery,
-        rows="moments",
-        over_arena=lambda source, _values, query: score_history(
-            source.arena, submitter=query.submitter, team=query.team
-        ),
-    ),
-    Route(
-        path="/changes",
-        sentence="Leaderboard changes since a date or time.",
-        command="arena history",
-        result=LeaderboardChanges,
-        query=ChangesQuery,
-        over_arena=lambda source, _values, query: leaderboard_changes(source.arena, since=query.since, task=query.task),
-    ),
+    question_route("arena_history"),
+    question_route("arena_history", path="/tasks/{task}/history"),
+    question_route("arena_changes"),
     SUBMISSION,
     Route(
         path="/leaderboard",
@@ -311,16 +258,7 @@ ARENA_ROUTES = (
         query=CorrectnessQuery,
         over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
     ),
-    Route(
-        path="/reviews",
-        sentence="Log of review decisions, with reviewer, time and reason.",
-        command="arena review log",
-        result=ReviewLog,
-        query=LogQuery,
-        rows="reviews",
-        page="",
-        over_arena=lambda source, _values, query: review_log(source.arena, query.task),
-    ),
+    question_route("arena_review_log", page=""),
     Route(
         path="/users",
         sentence="Registered people, teams and tools.",

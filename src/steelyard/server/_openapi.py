@@ -82,13 +82,18 @@ class _Parts:
         hints = get_type_hints(kind)
         return {field.name: self.reference(hints[field.name]) for field in dataclasses.fields(cast("Any", kind))}
 
-    def page(self, kind: type[Result], rows: str) -> Schema:
+    def page(self, kind: type[Result | Answer], rows: str) -> Schema:
         """Return the schema of a page of a list: the result with the rows as `items`, and the next cursor."""
         name = f"{kind.__name__}Page"
         if name not in self.schemas:
-            items = self.reference(get_type_hints(kind)[rows])
-            fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
-            others = {field: schema for field, schema in fields.items() if field != rows}
+            if issubclass(kind, Answer):
+                described = answer_schemas(kind, ref_template=REF)
+                fields = described.pop(kind.__name__)["properties"]
+                self.schemas |= described
+            else:
+                fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
+                fields[rows] = self.reference(get_type_hints(kind)[rows])
+            others = {field: schema for field, schema in fields.items() if field not in (rows, "schema_version")}
             cursor = {
                 "type": ["string", "null"],
                 "description": "Cursor of the next page (`after`); null on the last page.",
@@ -98,7 +103,7 @@ class _Parts:
                 {
                     "schema_version": {"const": SCHEMA_VERSION},
                     **others,
-                    "items": items,
+                    "items": fields[rows],
                     "total": {"type": "integer", "minimum": 0, "description": "Total number of rows."},
                     "next": cursor,
                     "version": {"type": "string", "description": "Version of the source."},
@@ -108,7 +113,7 @@ class _Parts:
         return {"$ref": REF.format(name=name)}
 
 
-def _object(kind: type[Result], properties: Schema) -> Schema:
+def _object(kind: type[Result | Answer], properties: Schema) -> Schema:
     described = {"title": kind.__name__, "description": _sentence(kind), "type": "object"}
     return described | {"properties": properties, "required": list(properties)}
 

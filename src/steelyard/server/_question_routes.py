@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from steelyard.questions import Question, RunsSource, question_named
-from steelyard.server._route import Query, Route, options_of, query_of
+from steelyard.questions import ArenaSource, Question, RunsSource, question_named
+from steelyard.server._route import Paged, Query, Route, options_of, query_of
 
 
 def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **changes: Any) -> Route:
@@ -18,7 +18,7 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
     """
     question = question_named(name)
 
-    def ask(source: RunsSource, values: Mapping[str, str], query: Query) -> Any:  # Any: each has its own answer
+    def ask(source: RunsSource | ArenaSource, values: Mapping[str, str], query: Query) -> Any:  # Any: its own answer
         return _ask(question, source, values, query)
 
     derived: dict[str, Any] = {
@@ -26,22 +26,28 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
         "sentence": question.help.partition("\n")[0],
         "command": question.command,
         "result": question.answer,
-        "over_runs": ask,
         "question": question,
+        "rows": question.paged or None,
     }
-    if question.takes == "nothing":
-        derived["over_arena"] = ask
+    derived |= {"over_runs": ask} if question.takes != "store" else {}
+    derived |= {"over_arena": ask} if question.takes in ("nothing", "store") else {}
     route = Route(**derived | changes)
     if "query" in changes:
         return route
-    query = query_of(question.options, without=route.parameters, **dict(defaults or {}))
+    query = query_of(
+        question.options, without=route.parameters, base=Paged if question.paged else Query, **dict(defaults or {})
+    )
     return replace(route, query=query)
 
 
-def _ask(question: Question, source: RunsSource, values: Mapping[str, str], query: Query) -> Any:  # Any: as above
+def _ask(
+    question: Question, source: RunsSource | ArenaSource, values: Mapping[str, str], query: Query
+) -> Any:  # Any: as above
     """Return the answer; a question without an engine gets the paths, because it needs whole records."""
     if question.takes == "nothing":
         return question.ask(None, options_of(question.options, query, **values))
+    if isinstance(source, ArenaSource):
+        return question.ask(source.arena, options_of(question.options, query, **values))
     if "engine" in question.options.declared:
         return question.ask(source.table(), options_of(question.options, query, **values))
     return question.ask(source.run_paths(), options_of(question.options, query, map=source.map, **values))

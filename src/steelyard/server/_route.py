@@ -28,6 +28,7 @@ API = "/api/v1"
 MAX_FIELDS = 200
 """Maximum number of query parameters."""
 MAX_PAGE = 1_000
+MINE = "Only submissions by the token owner; requires a token."
 
 """Maximum number of rows per page."""
 Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
@@ -244,10 +245,12 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
     return error
 
 
-def query_of(options: type[Any], *, without: Collection[str] = (), **also: Any) -> type[Query]:
+def query_of(
+    options: type[Any], *, without: Collection[str] = (), base: type[Query] = Query, **also: Any
+) -> type[Query]:
     """Return query parameters for the options that are not local (Any: any options).
 
-    `also`: defaults for options without a default.
+    `also`: defaults for options without a default. Of an option `submitter`, `mine` is the owner of the token.
     """
     hints = options.types()
     declared = []
@@ -258,8 +261,10 @@ def query_of(options: type[Any], *, without: Collection[str] = (), **also: Any) 
         meaning: Any = Annotated[OVER_HTTP.get(hints[name], hints[name]), msgspec.Meta(description=option.text)]
         default = also.get(name, msgspec.NODEFAULT) if option.is_required else option.default
         declared.append((name, meaning, default))
+        if name == "submitter":
+            declared.append(("mine", Annotated[bool, msgspec.Meta(description=MINE)], False))
     name = options.__name__.replace("Options", "Query")
-    made = msgspec.defstruct(name, declared, bases=(Query,), frozen=True, kw_only=True, forbid_unknown_fields=True)
+    made = msgspec.defstruct(name, declared, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True)
     return cast("type[Query]", made)
 
 

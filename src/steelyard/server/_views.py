@@ -11,13 +11,14 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from steelyard.errors import RequestError
 from steelyard.records import Redaction
@@ -54,9 +55,12 @@ class View:
     @property
     def rows(self) -> int:
         """Return the number of rows in the lists of the result."""
-        if not is_dataclass(self.result):
-            return 0
-        return sum(len(value) for value in vars(self.result).values() if isinstance(value, tuple))
+        values: Iterable[object] = ()
+        if is_dataclass(self.result):
+            values = vars(self.result).values()
+        elif isinstance(self.result, msgspec.Struct):
+            values = msgspec.structs.astuple(self.result)
+        return sum(len(value) for value in values if isinstance(value, tuple))
 
     def ready(self, key: Hashable) -> Any | None:
         """Return a cached value derived from the result, if there is one."""

@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
     )
-    from steelyard.arena.views._history import (
-        leaderboard_changes as leaderboard_changes,
-        review_log as review_log,
-        score_history as score_history,
-    )
     from steelyard.arena.views._leaders import (
         combination_baselines as combination_baselines,
         leaderboard as leaderboard,

@@ -8,7 +8,6 @@ from typing import Any
 from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._completeness import completeness_page
-from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._people import (
@@ -36,7 +35,6 @@ from steelyard.results import (
     CorrectnessEstimates,
     Evaluation,
     Leaderboard,
-    LeaderboardChanges,
     MetricList,
     Outliers,
     PeerReview,
@@ -48,7 +46,6 @@ from steelyard.results import (
     ReviewDesk,
     RunDetail,
     RunList,
-    ScoreHistory,
     Season,
     SpeedupResult,
     TaskDetails,
@@ -98,10 +95,8 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ReviewDesk: review_page,
     RunList: run_list_page,
     RunDetail: run_page,
-    ScoreHistory: history_page,
     Season: season_page,
     SpeedupResult: speedup_page,
-    LeaderboardChanges: changes_page,
     TaskLeaderboard: task_page,
     TaskDetails: baseline_page,
     TaskList: tasks_page,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steelyard.pages import DASH, Facts, Page, PageLink, PageTable, id_path, text_column, with_figures
 from steelyard.reports._arena_models import model_estimate_lines
-from steelyard.reports.pages._history import review_sentence
 from steelyard.reports.pages._task import score_column, who
 from steelyard.results import CriterionResult, Evaluation, ScoreReason
 
@@ -27,7 +26,7 @@ def submission_page(result: Evaluation) -> Page:
         answer=_answer(result),
         notes=(
             *map(_criterion, result.criteria),
-            *map(review_sentence, result.reviews),
+            *(review.sentence for review in result.reviews),
             *(model_estimate_lines(result.model_estimates) if result.model_estimates is not None else ()),
         ),
         table=PageTable(caption="Scores", columns=columns),

@@ -1,0 +1,32 @@
+"""Parts that several questions about an arena share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from steelyard.figures import Axis
+from steelyard.pages import Column
+from steelyard.questions._answer import Answer
+
+
+class ArenaAnswer(Answer, frozen=True, kw_only=True):
+    """Base of answers about an arena, which contain names and texts from several people."""
+
+    is_shared: ClassVar[bool] = True
+
+
+def score_axis(title: str = "Overall score") -> Axis:
+    """Return the axis of scores."""
+    return Axis(title=f"{title}, higher is better", low=0, high=100)
+
+
+def score_column(name: str, title: str, values: Sequence[float | None]) -> Column:
+    """Return a column of scores, which have two decimals."""
+    return Column(name=name, title=title, values=values, decimals=2)
+
+
+def time_from(text: str) -> datetime:
+    """Return a time of an answer as a datetime."""
+    return datetime.fromisoformat(text).astimezone(UTC)
