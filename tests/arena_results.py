@@ -10,6 +10,7 @@ from steelyard import questions
 from steelyard.arena import Arena
 from steelyard.questions.arena.changes import arena_changes
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
 
@@ -116,7 +117,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
         rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
     ),
     "PeerReview": lambda folder: questions.ratings(rated_arena(folder), "fix-race"),
-    "ReviewLog": lambda folder: questions.review_log(filled(folder)),
+    "ReviewLog": lambda folder: arena_review_log(filled(folder)),
     "ScoreHistory": lambda folder: arena_history(filled(folder), task="fix-race"),
     "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: questions.tool_bias(filled(folder)),

@@ -452,7 +452,7 @@ def test_the_commands_review_and_withdraw(
     refused = asked(capsys, "arena", "review", "exclude", "s2", "--reason", " ", *at, status=2)["error"]
     assert refused["hint"].startswith("--reason")
     assert run(["arena", "history", "--task", "task", *at]) == 0
-    assert capsys.readouterr().out.count("s1  withdrawn") == 1
+    assert capsys.readouterr().out.count("s1 in task was withdrawn") == 1
 
 
 def test_the_log_tells_every_decision_in_its_order(
