@@ -87,6 +87,8 @@ CASES = [
     Case("arena_changes", {"since": "2026-01-01"}, "arena.db"),
     Case("arena_review_log", {}, "arena.db"),
     Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
+    Case("metrics", {"spec": "repeatability"}, None),
+    Case("metrics", {"name": "cost_of_pass"}, None),
 ]
 """At least one per question; together they show every part of an answer."""
 

@@ -28,6 +28,7 @@ from steelyard.questions import list_runs, question_named, question_names
 from steelyard.questions.doctor import examine
 from steelyard.questions.explain import explain
 from steelyard.questions.formats import formats
+from steelyard.questions.metrics import metrics
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
@@ -110,7 +111,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Judges": lambda _: sy.judges(sy.demo_runs()),
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
     "Formats": lambda _: formats(),
-    "MetricList": lambda _: results.list_metrics(),
+    "Metrics": lambda _: metrics(),
     "ApiRoutes": lambda _: routes_listed(),
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),

@@ -146,11 +146,6 @@ if TYPE_CHECKING:
         GroupsExplanation as GroupsExplanation,
         RunExplanation as RunExplanation,
     )
-    from steelyard.results._metric_list import (
-        MetricList as MetricList,
-        list_metrics as list_metrics,
-        metric_dict as metric_dict,
-    )
     from steelyard.results._plan_runs import (
         PlanExecution as PlanExecution,
         PlanForecast as PlanForecast,

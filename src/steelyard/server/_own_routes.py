@@ -1,17 +1,16 @@
-"""Routes about the server: health, routes, events and metrics."""
+"""Routes about the server and about what is built in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.responses import Response
 
 from steelyard.pages import json_bytes
-from steelyard.results import ApiRoute, ApiRoutes, Health, MetricList, list_metrics
+from steelyard.results import ApiRoute, ApiRoutes, Health
 from steelyard.server._question_routes import question_route
-from steelyard.server._route import API, Query, Route
+from steelyard.server._route import API, Route
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
@@ -55,28 +54,9 @@ def routes_listed(*_asked: object) -> ApiRoutes:
     )
 
 
-class MetricsQuery(Query, frozen=True, kw_only=True):
-    """Filters for metrics."""
-
-    spec: str | None = None
-    """Only metrics of this specification."""
-
-
-def _metrics(_source: object, _values: Mapping[str, str], query: Any) -> MetricList:  # Any: MetricsQuery
-    return list_metrics(spec=query.spec)
-
-
 OWN_ROUTES = (
     question_route("formats"),
-    Route(
-        path="/metrics",
-        sentence="All metrics with meaning, unit, range and formula.",
-        command="metrics",
-        result=MetricList,
-        query=MetricsQuery,
-        over_arena=_metrics,
-        over_runs=_metrics,
-    ),
+    question_route("metrics"),
     Route(
         path="/routes",
         sentence="All routes of this API.",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steelyard.pages import Page, PageTable, row_columns
-from steelyard.reports.pages._catalog import api_page, metrics_page
+from steelyard.reports.pages._catalog import api_page
 from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
@@ -35,7 +35,6 @@ from steelyard.results import (
     CorrectnessEstimates,
     Evaluation,
     Leaderboard,
-    MetricList,
     Outliers,
     PeerReview,
     PredictedScores,
@@ -86,7 +85,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Leaderboard: leaders_page,
     AbilityRanking: abilities_page,
     CorrectnessEstimates: correctness_page,
-    MetricList: metrics_page,
     Outliers: outliers_page,
     PeerReview: ratings_page,
     ProfileComparison: profiles_page,

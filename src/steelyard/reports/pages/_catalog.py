@@ -1,10 +1,9 @@
-"""Catalog pages of a server: its addresses and its metrics."""
+"""Page of the routes of a server."""
 
 from __future__ import annotations
 
-from steelyard.formatting import counted
 from steelyard.pages import Page, PageTable, text_column
-from steelyard.results import ApiRoutes, MetricList
+from steelyard.results import ApiRoutes
 
 
 def api_page(result: ApiRoutes) -> Page:
@@ -35,24 +34,4 @@ def api_page(result: ApiRoutes) -> Page:
             "Errors are application/problem+json (RFC 9457).",
         ),
         table=PageTable(caption="Addresses", columns=columns),
-    )
-
-
-def metrics_page(result: MetricList) -> Page:
-    """One row a metric, with its formula."""
-    metrics = result.metrics
-    columns = (
-        text_column("name", "name", [metric.name for metric in metrics]),
-        text_column("title", "title", [metric.title for metric in metrics]),
-        text_column("spec", "specification", [metric.spec for metric in metrics]),
-        text_column("level", "of a", [metric.level for metric in metrics]),
-        text_column("unit", "unit", [metric.unit for metric in metrics]),
-        text_column("better", "better", [metric.better for metric in metrics]),
-        text_column("formula", "formula", [metric.formula for metric in metrics]),
-    )
-    return Page(
-        name="metrics",
-        title="What does each metric mean?",
-        answer=f"{counted(len(metrics), 'metric')} of {len({metric.spec for metric in metrics}):,} specifications.",
-        table=PageTable(caption="Metrics", columns=columns),
     )
