@@ -151,7 +151,8 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     assert [place["rank_interval"] for place in ranked] == [[1, 1], [2, 2]]
 
     explained = answer("explain", runs, "seconds_of_pass", "--by", "agent")["groups"][0]
-    assert explained["formula_inputs"]["duration_seconds"] == {"value": 15.0, "count": 12, "missing": 0}
+    known = explained["metrics"]["seconds_of_pass"]["inputs"]["duration_seconds"]
+    assert (known["value"], known["count"], known["missing"]) == (15.0, 12, 0)
 
 
 def test_a_total_of_ones_own_is_explained_and_refused_for_what_it_is(tmp_path: Path) -> None:

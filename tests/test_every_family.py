@@ -255,9 +255,10 @@ def test_one_row_is_explained_down_to_what_it_was_made_of(
     places: dict[str, str], kind: str, metric: str, wanted: str, value: float
 ) -> None:
     explained = sy.explain(places[kind], metric, run=wanted)
-    assert explained.root.value == value
-    assert explained.root.inputs
-    assert explained.run.startswith(wanted)
+    assert explained.explanation is not None
+    assert explained.explanation.value == value
+    assert explained.explanation.inputs
+    assert (explained.run or "").startswith(wanted)
 
 
 def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[str, str], tmp_path: Path) -> None:

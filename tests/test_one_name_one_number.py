@@ -23,6 +23,7 @@ from commands import steelyard
 from matchups import write
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.questions.analysis import _choosing_intervals
+from steelyard.questions.explain import Explanation
 from steelyard.questions.measure import Measurement, Statistics
 from steelyard.records import (
     FACTS,
@@ -176,7 +177,7 @@ def common_runs(declared: Metric, runs: Sequence[Run], unscored: str) -> list[Ru
     return [run for run in runs if all((agent, run.task) in has for agent in AGENTS)]
 
 
-def shown_by(result: Measurement, metric: str) -> dict[str, float | None]:
+def shown_by(result: Measurement | Explanation, metric: str) -> dict[str, float | None]:
     figures = {}
     for group in result.groups:
         value = group.metrics[metric]
@@ -192,7 +193,7 @@ def by_measure(declared: Metric, runs: Any, settings: Settings) -> dict[str, flo
 def by_explain(declared: Metric, runs: Any, settings: Settings) -> dict[str, float | None]:
     weight_by, unscored = settings
     told = sy.explain(runs, declared.name, by=["agent"], weight_by=weight_by, unscored=unscored)
-    return shown_by(told.result, declared.name)
+    return shown_by(told, declared.name)
 
 
 def by_rank(declared: Metric, runs: Any, settings: Settings) -> dict[str, float | None]:

@@ -26,7 +26,7 @@ from steelyard.pages._terminal_tables import cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import list_runs, question_named, question_names
 from steelyard.questions.doctor import examine
-from steelyard.questions.explain import explain
+from steelyard.questions.explain import Explanation
 from steelyard.questions.formats import formats
 from steelyard.questions.metrics import metrics
 from steelyard.questions.read import RunReading
@@ -87,19 +87,21 @@ def run_trials(folder: Path) -> Result:
     return plan_trials(folder / "runs")
 
 
-def groups(metric: str) -> Callable[[Path], Result]:
-    return lambda folder: explain(written_runs(folder), metric, by=["tier"])
+def groups(metric: str) -> Callable[[Path], Explanation]:
+    return lambda folder: sy.explain(written_runs(folder), metric, by=["tier"])
 
 
 MADE: dict[str, Callable[[Path], Result]] = {
     "Measurement": lambda _: sy.measure(sy.demo_runs(), by=["tier"]),
     "Measurement with intervals": lambda _: sy.measure(sy.demo_runs(), by=["tier", "task"], interval="auto"),
-    "GroupsExplanation": groups("cost_of_pass"),
-    "GroupsExplanation of runs": groups("composite_score"),
-    "GroupsExplanation of components": groups("component_tokens"),
-    "GroupsExplanation across tiers": groups("tier_uplift"),
-    "GroupsExplanation of all tiers": groups("cost_variance"),
-    "RunExplanation": lambda folder: sy.explain(written_runs(folder), "composite_score", run="demo-T3-fix-race-01"),
+    "Explanation": groups("cost_of_pass"),
+    "Explanation of runs": groups("composite_score"),
+    "Explanation of components": groups("component_tokens"),
+    "Explanation across tiers": groups("tier_uplift"),
+    "Explanation of all tiers": groups("cost_variance"),
+    "Explanation of one run": lambda folder: sy.explain(
+        written_runs(folder), "composite_score", run="demo-T3-fix-race-01"
+    ),
     "RunOutput": lambda _: RunOutput(run="a", output=piece_of("print(1)")),
     "RunDetail": lambda folder: sy.show(written_runs(folder), run="demo-T3-fix-race-01"),
     "ReadSummary": read_summary,

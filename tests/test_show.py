@@ -17,7 +17,6 @@ from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.questions import _text_difference
 from steelyard.questions._text_difference import text_difference
-from steelyard.records import Missing
 from steelyard.reports import result_document
 from steelyard.reports.pages import page_of
 from steelyard.results import PIECE_CHARACTERS, RunDetail
@@ -41,7 +40,7 @@ def test_every_number_is_the_one_that_explain_gives() -> None:
     for number in detail.numbers:
         if number.name not in ("total_tokens", "tool_calls", "iterations"):
             told = sy.explain(runs, number.name.removesuffix("_per_run"), run=runs[1].id)
-            assert told.to_dict()["explanation"] == number.to_dict()
+            assert told.explanation == number
 
 
 def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
@@ -51,8 +50,8 @@ def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
     shown = dict(zip(table.columns[0].values, table.columns[2].values, strict=True))
     for number in detail.numbers:
         assert number.name in shown
-        if isinstance(number.value, Missing):
-            assert shown[number.name] == f"missing: {number.value.reason}"
+        if number.reason:
+            assert shown[number.name] == f"missing: {number.reason}"
     assert detail.number("cost_usd") is None
     assert "0.00" not in page_of(detail).answer, "an unknown cost is not free"
 

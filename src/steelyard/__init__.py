@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         load_profile as load_profile,
     )
     from steelyard.questions import (
-        ExplainOptions as ExplainOptions,
         LocalArena as Arena,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         completeness as completeness,
     )
     from steelyard.questions.explain import (
+        ExplainOptions as ExplainOptions,
         explain as explain,
     )
     from steelyard.questions.gate import (

@@ -545,10 +545,10 @@ def test_the_first_places_across_tasks_can_be_asked_for(
 def test_explain_works_on_evaluations(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", filled[1], "speed_score", "--run", "bee-1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    (score,) = found["scores"]
+    score = found["explanation"]
     assert score["name"] == "speed_score"
     assert score["formula"]
-    assert score["inputs"]["execution_time"] > 0
+    assert next(part["value"] for part in score["inputs"] if part["name"] == "execution_time") > 0
     assert run(["explain", filled[1], "sped_score", "--run", "bee-1"]) == 2
     assert "speed_score" in capsys.readouterr().err
 

@@ -73,8 +73,7 @@ def test_explain_takes_the_file_of_a_store(tmp_path: Path, capsys: pytest.Captur
     assert run(["arena", "submit", str(submissions / "submissions.jsonl"), *at]) == 0
     capsys.readouterr()
     assert run(["explain", str(path), "speed_score", "--run", "bee-1", "--json"]) == 0
-    (score,) = json.loads(capsys.readouterr().out)["scores"]
-    assert score["name"] == "speed_score"
+    assert json.loads(capsys.readouterr().out)["explanation"]["name"] == "speed_score"
 
 
 def test_a_table_of_standings_carries_the_interval_and_the_weights(store: Store, tmp_path: Path) -> None:

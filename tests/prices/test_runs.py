@@ -234,9 +234,10 @@ def test_a_lower_bound_is_the_same_from_columns_and_marked_in_every_command(tmp_
     total = reading.summary.total
     assert (total.cost_known_runs, total.cost_lower_bound_runs, total.cost_unknown_runs) == (2, 1, 0)
     assert total.cost_lower_bound_usd == held[0][1]
-    explained = sy.explain(lines, "cost_usd", run="a")
-    assert explained.root.value == held[0][1]
-    assert "lower_bound" in [part.provenance for part in explained.root.inputs]
+    explained = sy.explain(lines, "cost_usd", run="a").explanation
+    assert explained is not None
+    assert explained.value == held[0][1]
+    assert "lower_bound" in [part.provenance for part in explained.inputs]
 
 
 def test_no_bound_is_given_where_large_calls_are_cheaper() -> None:

@@ -98,12 +98,7 @@ if TYPE_CHECKING:
         doc as doc,
         split_names as split_names,
     )
-    from steelyard.questions._explanation_tables import (
-        explanation_lines as explanation_lines,
-        explanation_tables as explanation_tables,
-    )
     from steelyard.questions._figure_options import (
-        ExplainOptions as ExplainOptions,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReportOptions as ReportOptions,

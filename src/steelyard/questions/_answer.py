@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 from steelyard import pages  # its names are imported on first use
 from steelyard.plain_text import clean
 from steelyard.records import Finding, PlacesOnDemand, Redaction
-from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_number, pandas_frame
+from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_values, pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,8 @@ class Rows:
     entry of a mapping is in a column of the mapping's name in the singular, or as `keys` says. Fields of the answer
     itself are in every row only if `keep` names them; fields named in `without` are in none. `parallel` names a list of
     the answer in the order of the innermost one: each row has the fields of the entry at the same position too,
-    also where the innermost entry is None.
+    also where the innermost entry is None. `below` names, for a path without dots, the field of an entry that contains
+    further entries of the same kind: each entry of the tree is a row with its `depth`.
     """
 
     paths: tuple[str, ...]
@@ -54,6 +55,7 @@ class Rows:
     without: tuple[str, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
     parallel: str = ""
+    below: Mapping[str, str] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -62,12 +64,14 @@ class Rows:
         without: tuple[str, ...] = (),
         keys: Mapping[str, str] | None = None,
         parallel: str = "",
+        below: Mapping[str, str] | None = None,
     ) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
         object.__setattr__(self, "without", without)
         object.__setattr__(self, "keys", keys or {})
         object.__setattr__(self, "parallel", parallel)
+        object.__setattr__(self, "below", below or {})
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
@@ -84,6 +88,11 @@ class Rows:
         """Yield the columns of each row by level, the outermost first (Any: a struct)."""
         place, *below = path
         entries = getattr(entry, place)
+        if place in self.below:
+            roots = [entries] if isinstance(entries, msgspec.Struct) else entries or ()
+            for depth, each in (found for root in roots for found in walk_tree(root, self.below[place])):
+                yield [*outer, (singular(place), {"depth": depth, **self._entry_cells(each)})]
+            return
         keyed = entries.items() if isinstance(entries, Mapping) else enumerate(entries)
         for key, each in keyed:
             cells: Row = {self.keys.get(place, singular(place)): key} if isinstance(entries, Mapping) else {}
@@ -106,6 +115,13 @@ class Rows:
             for column, cell in _cells(name, value):
                 cells.setdefault(column, cell)
         return cells
+
+
+def walk_tree(entry: Any, below: str, depth: int = 0) -> Iterator[tuple[int, Any]]:  # Any: a struct
+    """Yield an entry and those below it, each with its depth."""
+    yield depth, entry
+    for each in getattr(entry, below):
+        yield from walk_tree(each, below, depth + 1)
 
 
 @cache
@@ -193,7 +209,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """Return the JSON; infinity is the string "Infinity"."""
-        made: dict[str, Any] = _strict(msgspec.to_builtins(self, enc_hook=_builtin))
+        made: dict[str, Any] = json_values(msgspec.to_builtins(self, enc_hook=_builtin))
         return made
 
     def to_dicts(self) -> list[Row]:
@@ -294,17 +310,6 @@ def _builtin(value: Any) -> Any:  # Any: what msgspec does not know
     if isinstance(value, PlacesOnDemand):
         return list(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON")
-
-
-def _strict(value: Any) -> Any:  # Any: JSON values
-    """Return the value with infinity as a string, because JSON has no such number."""
-    if isinstance(value, float):
-        return json_number(value)
-    if isinstance(value, dict):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(each) for each in value]
-    return value
 
 
 def read_answer(kind: type[Answer], shape: Any) -> Answer:  # Any: JSON values

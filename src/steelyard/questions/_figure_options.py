@@ -175,15 +175,3 @@ class ReportOptions(RankOptions):
     )
     with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
     redact: bool = doc("Redact API keys and tokens.", default=True)
-
-
-class ExplainOptions(VerdictOptions, PricedRunOptions):
-    """Options of `explain`."""
-
-    metric: str = doc("Metric to explain (see: steelyard metrics).", kw_only=False)
-    run: str | None = doc(
-        "Run id, or a unique prefix. For repeatability metrics, the task id; for a store, the submission id.",
-        default=None,
-    )
-    by: Names = doc("Comma-separated grouping keys; explains the metric per group.", default=())
-    weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")

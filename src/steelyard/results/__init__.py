@@ -121,6 +121,7 @@ if TYPE_CHECKING:
         Result as Result,
         Row as Row,
         json_number as json_number,
+        json_values as json_values,
         pandas_frame as pandas_frame,
         versioned as versioned,
     )
@@ -140,11 +141,6 @@ if TYPE_CHECKING:
         check_figure as check_figure,
         check_keywords as check_keywords,
         figure_names as figure_names,
-    )
-    from steelyard.results._explanations import (
-        Explanation as Explanation,
-        GroupsExplanation as GroupsExplanation,
-        RunExplanation as RunExplanation,
     )
     from steelyard.results._plan_runs import (
         PlanExecution as PlanExecution,

@@ -34,6 +34,17 @@ def json_numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON value
     return {name: json_number(value) if isinstance(value, float) else value for name, value in shape.items()}
 
 
+def json_values(value: Any) -> Any:  # Any: JSON values
+    """Return the value with infinity as a string, because JSON has no such number."""
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, dict):
+        return {key: json_values(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_values(each) for each in value]
+    return value
+
+
 Row = dict[str, Any]  # Any: cells of any type
 
 SCHEMA_VERSION = 1

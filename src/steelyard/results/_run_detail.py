@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.records import Missing, Run
-from steelyard.results._base import Result, json_number
-from steelyard.results._explanations import Explanation
+from steelyard.records import Run
+from steelyard.results._base import Result, json_number, json_values
+
+if TYPE_CHECKING:
+    from steelyard.questions.explain import ExplainedValue
 
 PIECE_CHARACTERS = 64_000
 """How much of a text is shown at a time."""
@@ -97,7 +100,7 @@ class RunDetail(Result):
     """The file and line that it was read from."""
     profile: str
     prices: str
-    numbers: tuple[Explanation, ...]
+    numbers: tuple[ExplainedValue, ...]
     """Every metric of a run and the facts that a page shows, each with what it was made from."""
     calls: tuple[CallCost, ...]
     position: RunPosition
@@ -116,15 +119,14 @@ class RunDetail(Result):
 
     def number(self, name: str) -> float | None:
         """The metric or fact of that name; None where it is missing."""
-        value = next((each.value for each in self.numbers if each.name == name), None)
-        return None if isinstance(value, (Missing, str)) else value
+        return next((each.value for each in self.numbers if each.name == name), None)
 
     def _about(self) -> str:
         return f"{self.run}: {self.verdict}, {self.record.task}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a number, those that it was made from below it."""
-        return [row for each in self.numbers for row in each.rows(run=self.run)]
+        return [{"run": self.run, **row} for each in self.numbers for row in _number_rows(each)]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         record = msgspec.json.decode(msgspec.json.encode(self.record))
@@ -137,12 +139,19 @@ class RunDetail(Result):
             "prices": self.prices,
             "position": msgspec.to_builtins(self.position),
             "record": record,
-            "numbers": {each.name: each.to_dict() for each in self.numbers},
+            "numbers": {each.name: json_values(msgspec.to_builtins(each)) for each in self.numbers},
             "calls": [{**msgspec.to_builtins(call), "cost_usd": json_number(call.cost_usd)} for call in self.calls],
             "output": msgspec.to_builtins(self.output),
             "difference": msgspec.to_builtins(self.difference),
             "redacted": self.redacted,
         }
+
+
+def _number_rows(part: ExplainedValue, depth: int = 0) -> Iterator[dict[str, Any]]:  # Any: cells of any type
+    names = ("name", "title", "value", "text", "reason", "unit", "formula", "provenance")
+    yield {"depth": depth, **{name: getattr(part, name) for name in names}}
+    for each in part.inputs:
+        yield from _number_rows(each, depth + 1)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from steelyard.formatting import counted, quantity
@@ -21,8 +22,11 @@ from steelyard.pages import (
     text_column,
     with_figures,
 )
-from steelyard.records import Missing, Run, tier_text
-from steelyard.results import Explanation, RunDetail, TextPiece
+from steelyard.records import Run, tier_text
+from steelyard.results import RunDetail, TextPiece
+
+if TYPE_CHECKING:
+    from steelyard.questions.explain import ExplainedValue
 
 INSIDE = "└"
 """Indentation per level; pages collapse spaces."""
@@ -99,11 +103,11 @@ def _address(run: str, query: Mapping[str, object]) -> str:
     return id_path("runs", run) + (f"?{asked}" if asked else "")
 
 
-def _fact(parts: Sequence[Explanation], name: str) -> float | None:
+def _fact(parts: Sequence[ExplainedValue], name: str) -> float | None:
     """Return the input of this name."""
     for part in parts:
         if part.name == name:
-            return part.value if isinstance(part.value, (int, float)) else None
+            return part.value
         inner = _fact(part.inputs, name)
         if inner is not None:
             return inner
@@ -112,8 +116,8 @@ def _fact(parts: Sequence[Explanation], name: str) -> float | None:
 
 def _numbers(detail: RunDetail) -> PageTable:
     """Return the table of metrics, each followed by its inputs."""
-    known = [each for each in detail.numbers if not isinstance(each.value, Missing)]
-    missing = [each for each in detail.numbers if isinstance(each.value, Missing)]
+    known = [each for each in detail.numbers if not each.reason]
+    missing = [each for each in detail.numbers if each.reason]
     names = {each.name for each in detail.numbers}
     rows = [row for each in known for row in _walked(each, names)] + [(0, each) for each in missing]
     values = [part.value for _, part in rows]
@@ -135,36 +139,32 @@ def _numbers(detail: RunDetail) -> PageTable:
     return PageTable(caption="Metrics and their inputs", columns=columns)
 
 
-def _walked(part: Explanation, names: set[str], depth: int = 0) -> Iterator[tuple[int, Explanation]]:
+def _walked(part: ExplainedValue, names: set[str], depth: int = 0) -> Iterator[tuple[int, ExplainedValue]]:
     """Yield a metric and its inputs with their depth, each expanded once."""
     yield depth, part
     for inner in part.inputs if not depth or part.name not in names else ():
         yield from _walked(inner, names, depth + 1)
 
 
-def _value(part: Explanation) -> str:
+def _value(part: ExplainedValue) -> str:
     value = part.value
-    if isinstance(value, Missing):
-        return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
         is_whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
         bare = f"{value:,.0f}" if is_whole else f"{value:,.3f}" if 1e3 <= abs(value) < 1e15 else f"{value:,.6g}"
         return quantity(value, part.unit) if part.unit else bare
-    if isinstance(value, (list, tuple)):
-        return f"{len(value):,} values"
-    return str(value)
+    return part.text or (DASH if part.values is None else f"{len(part.values):,} values")
 
 
-def _how(part: Explanation) -> str:
-    if isinstance(part.value, Missing):
-        return f"missing: {part.value.reason}"
+def _how(part: ExplainedValue) -> str:
+    if part.reason:
+        return f"missing: {part.reason}"
     constants = ", ".join(f"{name} = {value:g}" for name, value in part.constants.items())
     return "; ".join(text for text in (part.formula or part.title, constants) if text)
 
 
-def _source(part: Explanation) -> str | None:
+def _source(part: ExplainedValue) -> str | None:
     return (part.provenance or "").replace("_", " ") or None
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date
+
+from msgspec.structs import replace
 
 from steelyard.formatting import exact_dollars
 from steelyard.prices import Charge, PriceTable, charges, in_usd, price_lines
+from steelyard.questions.explain._answer import ExplainedValue
 from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, calls_in, kinds_of
-from steelyard.results import Explanation
 
 PRICED = "priced_cost_usd"
 
 
-def with_calls(explained: Explanation, run: Run, price_table: PriceTable) -> Explanation:
+def with_calls(explained: ExplainedValue, run: Run, price_table: PriceTable) -> ExplainedValue:
     """Add the calls to the priced cost within the explanation."""
     if explained.name == PRICED:
         parts = charges(run, price_table, DayFinder(UTC).days_of)
@@ -21,20 +22,19 @@ def with_calls(explained: Explanation, run: Run, price_table: PriceTable) -> Exp
     return replace(explained, inputs=tuple(with_calls(part, run, price_table) for part in explained.inputs))
 
 
-def _part(part: Charge, price_table: PriceTable) -> Explanation:
+def _part(part: Charge, price_table: PriceTable) -> ExplainedValue:
     day = part.place if isinstance(part.place, date) else None
     when = f"on {day} (UTC)" if day else "on an unknown day"
     is_low = part.reason is not None and not part.unpriced
     lacking = f"; {part.unpriced:,} without a price: {part.reason}" if part.unpriced and part.pico is not None else ""
-    return Explanation(
+    return ExplainedValue(
         name=f"{part.model or 'unknown model'} {when}",
-        value=Missing(part.reason or "token counts are not reported") if part.pico is None else in_usd(part.pico),
+        value=None if part.pico is None else in_usd(part.pico),
+        reason=(part.reason or "token counts are not reported") if part.pico is None else None,
         title=_calls(part) + lacking,
         unit="USD",
         formula=_formula(part, day, price_table),
-        constants={},
         provenance=None if part.pico is None else "lower_bound" if is_low or part.unpriced else "priced",
-        inputs=(),
     )
 
 

@@ -9,15 +9,17 @@ import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
+from steelyard.option_names import option
 from steelyard.profiles import default_profile
 from steelyard.questions._measured_rows import attempt_id, benchmark_figures
 from steelyard.questions._measured_tables import arena_of, measured_result
 from steelyard.questions._opening_runs import Measurable
+from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
 from steelyard.records import Missing
-from steelyard.results import Explanation, PromptResult, Repeatability, RunExplanation, SpeedupAttempt, SpeedupResult
+from steelyard.results import PromptResult, Repeatability, SpeedupAttempt, SpeedupResult
 
 if TYPE_CHECKING:
-    from steelyard.questions._figure_options import ExplainOptions
+    from steelyard.questions.explain import ExplainOptions
 
 _MEANINGS = {
     "signatures": "Signature of each output before repair.",
@@ -30,7 +32,7 @@ _MEANINGS = {
 Known = Mapping[str, Any]  # Any: numbers and lists of them
 
 
-def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
+def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> Explanation:
     """Explain the metric of one row, found by its id or a unique prefix."""
     declared = catalog()[options.metric]
     if declared.row == "submission":
@@ -40,8 +42,13 @@ def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> Run
     id_ = _one_of(rows, wanted, declared.row or "")
     profile = default_profile(declared.spec)
     root = _tree(declared.name, rows[id_], {} if profile is None else constants_of(declared, profile))
-    return RunExplanation(
-        run=id_, where=declared.row or "", profile=profile.name if profile else "", prices=options.prices, root=root
+    return explanation_of(
+        root,
+        run=id_,
+        row_kind=declared.row or "",
+        where=None,
+        profile=None if profile is None else profile.name,
+        prices=options.prices,
     )
 
 
@@ -85,15 +92,23 @@ def _of_attempt(attempt: SpeedupAttempt) -> Known:
     return figures | {name: Missing(reason) for name, reason in reasons.items()}
 
 
-def _tree(name: str, known: Known, constants: Mapping[str, float]) -> Explanation:
+def _tree(name: str, known: Known, constants: Mapping[str, float]) -> ExplainedValue:
     declared = catalog()[name] if name in catalog() else None  # noqa: SIM401 # an unknown name is no KeyError
     value = known.get(declared.mean_of if declared is not None and declared.mean_of else name)
     shown = Missing("unknown") if value is None else value
     if declared is None:
-        return Explanation(name, shown, _MEANINGS.get(name, name.replace("_", " ")), None, None, {}, None, ())
+        return ExplainedValue(name=name, title=_MEANINGS.get(name, name.replace("_", " ")), **value_fields(shown))
     parts = [spec.of or parameter for parameter, spec in declared.inputs.items()]
     inputs = tuple(_tree(part, known, {}) for part in parts if part in known and part != name)
-    return Explanation(name, shown, declared.title, declared.unit, declared.formula, dict(constants), None, inputs)
+    return ExplainedValue(
+        name=name,
+        title=declared.title,
+        unit=declared.unit,
+        formula=declared.formula,
+        constants=dict(constants),
+        inputs=inputs,
+        **value_fields(shown),
+    )
 
 
 def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
@@ -107,32 +122,40 @@ def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
     return starts[0]
 
 
-def _submission(inputs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
+def _submission(inputs: Measurable, options: ExplainOptions, wanted: str) -> Explanation:
     """Explain a stored score and the scores it is computed from."""
     from steelyard.arena import evaluation  # brings SQLAlchemy
 
+    if given := [option(each.name) for each, _ in options.chosen() if each.name not in ("metric", "run")]:
+        message = "stored scores were computed with the store's profile"
+        raise UsageError(message, hint=f"remove {', '.join(given)}")
     arena = arena_of(inputs)
     evaluated = evaluation(arena, wanted)
     reasons = {reason.name: reason for reason in evaluated.scores}
 
-    def tree(name: str) -> Explanation:
+    def tree(name: str) -> ExplainedValue:
         reason = reasons[name]
-        parts = tuple(
-            tree(part)
-            if part in reasons
-            else Explanation(
-                part, Missing("not reported") if value is None else value, part, None, None, {}, source, ()
-            )
-            for part, value in reason.inputs.items()
-            for source in (evaluated.sources.get(part),)
+        return ExplainedValue(
+            name=name,
+            title=reason.title,
+            value=reason.value,
+            unit=catalog()[name].unit,
+            formula=reason.formula,
+            constants=dict(reason.constants),
+            inputs=tuple(tree(part) if part in reasons else fact(part, value) for part, value in reason.inputs.items()),
         )
-        unit = catalog()[name].unit
-        return Explanation(name, reason.value, reason.title, unit, reason.formula, dict(reason.constants), None, parts)
 
-    return RunExplanation(
+    def fact(name: str, value: float | None) -> ExplainedValue:
+        known = Missing("not reported") if value is None else value
+        return ExplainedValue(
+            name=name, title=name.replace("_", " "), provenance=evaluated.sources.get(name), **value_fields(known)
+        )
+
+    return explanation_of(
+        tree(options.metric),
         run=wanted,
+        row_kind="submission",
         where=arena.store.address,
         profile=evaluated.profile,
         prices=options.prices,
-        root=tree(options.metric),
     )

@@ -1,11 +1,17 @@
-"""Explain: how a number came to be, from the metric down to the facts of the record."""
+"""Show how a number was computed.
+
+With the id of a run, the metric is traced to the facts of the record. Otherwise it is explained for all runs, or per
+group. The metric may also be grade, a repeatability or speedup metric, or a score in an arena store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from os import PathLike
 from typing import Any
+
+from msgspec.structs import replace
 
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
@@ -13,16 +19,24 @@ from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.option_names import option
 from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
-from steelyard.questions._explaining_cost import with_calls
-from steelyard.questions._explaining_rows import explain_row
-from steelyard.questions._figure_options import ExplainOptions, MeasureOptions
-from steelyard.questions._measured_tables import store_address
+from steelyard.questions._declaration import doc
+from steelyard.questions._figure_options import MeasureOptions, VerdictOptions
 from steelyard.questions._opening_runs import Measurable, RecordReader
+from steelyard.questions._options import Names, PricedRunOptions
 from steelyard.questions._question import question
-from steelyard.questions.measure import MEASURED, checked_keys, measure
+from steelyard.questions.explain._answer import (
+    ExplainedValue as ExplainedValue,
+    Explanation as Explanation,
+    explanation_of,
+    value_fields,
+)
+from steelyard.questions.explain._costs import with_calls
+from steelyard.questions.explain._page import page as page, value_columns as value_columns
+from steelyard.questions.explain._rows import explain_row
+from steelyard.questions.measure import MEASURED, Group, Measurement, TierComparison, checked_keys, measure
 from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
-from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
+from steelyard.statistics import WeightBy
 
 GRADE = "grade"
 """Explained like a metric, although it is a letter."""
@@ -31,16 +45,40 @@ IDS_LOOKED_AT = 2_000
 IDS_LISTED = 10
 
 
-@question(ExplainOptions)
-def explain(runs: Measurable, options: ExplainOptions) -> RunExplanation | GroupsExplanation:
+class ExplainOptions(VerdictOptions, PricedRunOptions):
+    """Options of `explain`."""
+
+    metric: str = doc("Metric to explain (see: steelyard metrics).", kw_only=False)
+    run: str | None = doc(
+        "Run id, or a unique prefix. For repeatability metrics, the task id; for a store, the submission id.",
+        default=None,
+    )
+    by: Names = doc("Comma-separated grouping keys; explains the metric per group.", default=())
+    weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
+
+
+@question(
+    ExplainOptions,
+    takes="file",
+    input_help="Run records or logs (- for stdin), a directory of outputs, or an arena store (sqlite:///FILE).",
+    examples=(
+        {"metric": "composite_score", "run": "demo-T3-fix-race-01"},
+        {"metric": "cost_of_pass", "by": "tier"},
+        {"metric": "grade"},
+        {"": "outputs/", "metric": "r_raw", "run": "TASK"},
+        {"": "sqlite:///steelyard.db", "metric": "speed_score", "run": "SUBMISSION"},
+    ),
+    path="",
+)
+def explain(runs: Measurable, options: ExplainOptions) -> Explanation:
     """Explain how a metric was computed: formula, inputs, constants and missing values.
 
     The metric may be `grade`. With `run`, explain one run, prompt, attempt or submission; with `by`, each group.
 
     >>> import steelyard as sy
     >>> runs = [{"id": "r1", "task": "t", "passed": True, "impl_rate": 0.8}]
-    >>> sy.explain(runs, "composite_score", run="r1").root.value
-    0.9
+    >>> sy.explain(runs, "composite_score", run="r1")
+    Explanation(composite_score of r1: 0.9)
     """
     if options.run is not None and options.by:
         raise UsageError(
@@ -54,7 +92,7 @@ def explain(runs: Measurable, options: ExplainOptions) -> RunExplanation | Group
     return _explain_run(runs, options, options.run)
 
 
-def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str) -> RunExplanation:
+def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str) -> Explanation:
     metric = options.metric
     declared = catalog()["composite_score" if metric == GRADE else metric]
     if declared.level == "group" and declared.has_per_run:
@@ -72,10 +110,10 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str) -> RunE
     if metric == GRADE:
         root = _grade(root, profile)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
-    return RunExplanation(run=id_, where=where, profile=profile.name, prices=price_table.label, root=root)
+    return explanation_of(root, run=id_, where=where, profile=profile.name, prices=price_table.label)
 
 
-def explained(names: Iterable[str], run: Run, profile: Profile, price_table: PriceTable) -> tuple[Explanation, ...]:
+def explained(names: Iterable[str], run: Run, profile: Profile, price_table: PriceTable) -> tuple[ExplainedValue, ...]:
     """Explain these metrics and inputs of the run."""
     facts = _all_facts(run, price_table)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
@@ -84,20 +122,23 @@ def explained(names: Iterable[str], run: Run, profile: Profile, price_table: Pri
     return tuple(with_calls(_tree(name, known, profile, run), run, price_table) for name in names)
 
 
-def _grade(composite: Explanation, profile: Profile) -> Explanation:
+def _grade(composite: ExplainedValue, profile: Profile) -> ExplainedValue:
     """The grade of one run: that of its own composite score."""
     if not profile.grades:
         raise UsageError(f"profile {profile.name} has no grades")
-    value = composite.value
-    if not isinstance(value, Missing):
-        grade = profile.grade_of(value)
-        value = f"{grade.grade} ({grade.meaning})"
+    grade = None if composite.value is None else profile.grade_of(composite.value)
     steps = ", ".join(f"{grade.grade} from {grade.at_least:g}" for grade in profile.grades)
-    formula = f"by the median composite_score: {steps}"
-    return Explanation(GRADE, value, "Grade", None, formula, {}, None, (composite,))
+    return ExplainedValue(
+        name=GRADE,
+        title="Grade",
+        text=None if grade is None else f"{grade.grade} ({grade.meaning})",
+        reason=composite.reason,
+        formula=f"by the median composite_score: {steps}",
+        inputs=(composite,),
+    )
 
 
-def _explain_groups(runs: Measurable, options: ExplainOptions) -> GroupsExplanation:
+def _explain_groups(runs: Measurable, options: ExplainOptions) -> Explanation:
     graded = options.metric == GRADE
     declared, by = catalog()["composite_score" if graded else options.metric], checked_keys(options.by)
     if declared.level not in MEASURED and not declared.is_of_rows:
@@ -121,15 +162,46 @@ def _explain_groups(runs: Measurable, options: ExplainOptions) -> GroupsExplanat
     )
     result = measure(runs, options=asked)
     own = profile if declared.level in MEASURED else default_profile(declared.spec) or profile
-    grades = tuple((grade.grade, grade.at_least, grade.meaning) for grade in profile.grades) if graded else ()
-    return GroupsExplanation(declared, constants_of(declared, own), result, grades)
+    return Explanation(
+        metric=options.metric,
+        title="Grade" if graded else declared.title,
+        formula=declared.formula,
+        constants=constants_of(declared, own),
+        inputs={name: f"{spec.reduce} of {spec.of or name}" for name, spec in declared.inputs.items() if spec.reduce},
+        grades=profile.grades if graded else (),
+        row_kind=result.row_kind,
+        by=result.by,
+        n=result.n,
+        groups=tuple(_group(group, declared) for group in result.groups),
+        across=tuple(_across(result, declared)),
+        tier_scheme=result.tier_scheme,
+        profile=result.profile,
+        prices=result.prices,
+        weight_by=result.weight_by,
+        unscored=result.unscored,
+        findings=result.findings,
+        rejected_count=result.rejected_count,
+    )
 
 
-def store_of(path: str, metric: str) -> str | None:
-    """The address of the arena's store in the file; None when it is none, or the metric is not a submission's."""
-    if metric not in catalog() or catalog()[metric].level != "submission":
-        return None
-    return store_address(path, sure=True)
+def _group(group: Group, declared: Metric) -> Group:
+    """Return the group with the metric and its inputs only."""
+    names = (declared.name, *declared.needs.values())
+    return replace(
+        group,
+        metrics={name: group.metrics[name] for name in names if name in group.metrics},
+        components=group.components if declared.level == "component" else {},
+    )
+
+
+def _across(result: Measurement, declared: Metric) -> Iterator[TierComparison]:
+    """Yield the metric of each tier if it has a base, otherwise that of all tiers together."""
+    if declared.level != "across":
+        return
+    of_base = any(spec.scope == "base" for spec in declared.inputs.values())
+    for across in result.across:
+        values = {} if of_base else {declared.name: across.values[declared.name]}
+        yield replace(across, uplift=across.uplift if of_base else {}, values=values)
 
 
 def _not_of_runs(declared: Metric) -> UsageError:
@@ -195,11 +267,11 @@ _FIELD_OF_FACT = {
 }
 
 
-def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Explanation:
+def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> ExplainedValue:
     stated = run.provenance or {}
     if name == "weighted_score" and run.judgments:
-        title = FACTS[name].meaning
-        return Explanation(name, known[name], title, None, None, {}, None, tuple(map(_judgment, run.judgments)))
+        judged = tuple(map(_judgment, run.judgments))
+        return ExplainedValue(name=name, title=FACTS[name].meaning, inputs=judged, **value_fields(known[name]))
     if name in FACTS:
         field = _FIELD_OF_FACT.get(name, name)
         provenance = stated.get(field)
@@ -207,30 +279,39 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
             provenance = "lower_bound" if known.get("cost_is_lower_bound") is True else "priced"
         if provenance is None and name.endswith("_tokens"):
             provenance = stated.get("usage")
-        return Explanation(name, known[name], FACTS[name].meaning, None, None, {}, provenance, ())
+        return ExplainedValue(name=name, title=FACTS[name].meaning, provenance=provenance, **value_fields(known[name]))
     if is_custom_input(name):
-        return Explanation(name.partition(" as ")[0], known[name], "A custom field.", None, None, {}, None, ())
+        return ExplainedValue(name=name.partition(" as ")[0], title="Custom field.", **value_fields(known[name]))
     declared = catalog()[name]
     parts = tuple(_tree(spec.of or parameter, known, profile, run) for parameter, spec in declared.inputs.items())
-    constants = constants_of(declared, profile)
-    return Explanation(name, known[name], declared.title, declared.unit, declared.formula, constants, None, parts)
+    return ExplainedValue(
+        name=name,
+        title=declared.title,
+        unit=declared.unit,
+        formula=declared.formula,
+        constants=constants_of(declared, profile),
+        inputs=parts,
+        **value_fields(known[name]),
+    )
 
 
-def _judgment(judgment: Judgment) -> Explanation:
+def _judgment(judgment: Judgment) -> ExplainedValue:
     """Explain the score of a judge, with its rubric criteria."""
     lines = tuple(
-        Explanation(
-            line.name,
-            line.achieved / line.max,
-            f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}",
-            None,
-            None,
-            {},
-            None,
-            (),
+        ExplainedValue(
+            name=line.name,
+            title=f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}",
+            value=line.achieved / line.max,
         )
         for line in judgment.criteria or ()
     )
     how = "sum(weight x achieved / max) / sum(weight)" if lines and judgment.weighted_score is None else None
     title = f"Score of judge {judgment.judge}" if judgment.judge else "Score of an unnamed judge"
-    return Explanation("score", judgment.score, title, None, how, {}, None if how else "reported", lines)
+    return ExplainedValue(
+        name="score",
+        title=title,
+        formula=how,
+        provenance=None if how else "reported",
+        inputs=lines,
+        **value_fields(judgment.score),
+    )
