@@ -75,6 +75,8 @@ CASES = [
     Case("matrix", {"by": "tier"}),
     Case("matrix", {"by": "tier", "order": "disagreement", "baseline": "tier=T0", "candidate": "tier=T6"}),
     Case("matrix", {"by": "tier", "metric": "cost_usd"}),
+    Case("completeness", {}),
+    Case("completeness", {"by": "tier"}),
     Case("judges", {}),
     Case("judges", {"by": "tier", "confidence": 0.9}),
     Case("explain", {"metric": "composite_score", "run": "demo-T3-fix-race-01"}),

@@ -11,9 +11,8 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.questions.completeness import FIELDS
+from steelyard.questions.completeness import FIELDS, CompletenessSummary, FieldCompleteness
 from steelyard.records import Call, Judgment, Run, TestResults, Usage
-from steelyard.results import CompletenessSummary, FieldCompleteness
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -52,7 +51,7 @@ def field(name: str, **parts: object) -> FieldCompleteness:
     ],
 )
 def test_each_field_says_how_it_came(name: str, way: str, parts: dict[str, object]) -> None:
-    assert field(name, **parts) == FieldCompleteness(**{way: 1})
+    assert field(name, **parts) == FieldCompleteness(known=int(way != "unknown"), **{way: 1})
 
 
 def test_only_the_kind_of_tokens_that_is_too_low_is_a_lower_bound() -> None:
@@ -70,7 +69,7 @@ def test_every_way_together_is_every_run_in_every_group() -> None:
         assert all(counts.known + counts.unknown == group.n for counts in group.fields.values())
     for name in FIELDS:
         assert sum(group.fields[name].known for group in result.groups) == result.total.fields[name].known
-    assert set(result.stated) | set(result.absent) == set(FIELDS)
+    assert set(result.reported_fields) | set(result.absent_fields) == set(FIELDS)
 
 
 def test_every_field_of_a_record_is_counted_or_is_bookkeeping() -> None:

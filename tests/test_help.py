@@ -45,7 +45,6 @@ MAX_WORDS = 9
 NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
 DRAWN = {
-    "completeness": results.CompletenessSummary,
     "repeatability": results.Repeatability,
     "speedup": results.SpeedupResult,
     "show": results.RunDetail,

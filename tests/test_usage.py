@@ -442,11 +442,12 @@ def test_usage_table_has_a_column_per_kind_of_tokens(tmp_path: Path) -> None:
 
 
 class TestPlaces:
-    def test_without_a_path_it_reads_what_agents_keep_and_says_where(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("words", [["usage", "--tz", "UTC"], ["completeness"]], ids=lambda words: words[0])
+    def test_without_a_path_it_reads_what_agents_keep_and_says_where(self, words: list[str], tmp_path: Path) -> None:
         projects = tmp_path / ".claude" / "projects" / "-work"
         projects.mkdir(parents=True)
         shutil.copy(SAMPLES / "claude-code" / "session.jsonl", projects / "s.jsonl")
-        done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
+        done = steelyard(*words, "--json", HOME=str(tmp_path), **NOWHERE)
         assert done.status == 0
         assert f"info: Claude Code: {tmp_path / '.claude' / 'projects'}: searched for logs [searched]\n" in done.stderr
         said = json.loads(done.stdout)
@@ -457,7 +458,7 @@ class TestPlaces:
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
             "searched_paths"
         ]
-        named = json.loads(steelyard("usage", str(projects), "--json", "--tz", "UTC").stdout)
+        named = json.loads(steelyard(words[0], str(projects), *words[1:], "--json").stdout)
         assert named["total"] == said["total"]
 
     def test_where_nothing_is_found_it_says_where_it_looked(

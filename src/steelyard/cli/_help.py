@@ -105,7 +105,6 @@ METAVARS = {
 }
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
-    "completeness": ("fields",),
     "repeatability": ("repair", "dots", "distances"),
     "speedup": ("waterfall", "dots"),
     "show": ("tokens", "calls"),

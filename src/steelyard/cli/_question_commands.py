@@ -42,7 +42,7 @@ def command_named(name: str) -> Callable[..., int]:
             check_file(summary)
         source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
         if question.takes not in ("nothing", "store"):
-            source, given = given[0] or None, given[1:]
+            source, given = (given or [None])[0] or None, given[1:]
         with reading_progress(shown=not output.quiet) as progress, reporting(progress):
             answer = question.ask(source, question.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)

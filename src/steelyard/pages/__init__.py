@@ -52,6 +52,9 @@ if TYPE_CHECKING:
         csv_text as csv_text,
         write_result as write_result,
     )
+    from steelyard.pages._findings import (
+        findings_page as findings_page,
+    )
     from steelyard.pages._html import (
         MAX_LINK_LENGTH as MAX_LINK_LENGTH,
         document as document,

@@ -326,8 +326,14 @@ class LogLocation(msgspec.Struct, frozen=True, kw_only=True):
     exists: bool
 
 
+def runs_or_logs(runs: Runs | None) -> tuple[Runs, tuple[LogLocation, ...]]:
+    """Return the input, or without one the logs of installed agents, with the searched locations."""
+    places = log_places() if runs is None else ()
+    return [Path(place.path) for place in places if place.exists] if runs is None else runs, places
+
+
 def log_places() -> tuple[LogLocation, ...]:
-    """Where installed agents would keep their logs; at least one place exists."""
+    """Return where installed agents store their logs; at least one location exists."""
     places = tuple(
         LogLocation(tool=declared.kept_by.tool, path=str(path), exists=path.exists())
         for declared in log_formats().values()
@@ -343,8 +349,20 @@ def log_places() -> tuple[LogLocation, ...]:
 
 
 def places_text(places: Iterable[LogLocation]) -> str:
-    """Places in one line, by tool."""
+    """Return the locations in one line, by tool."""
     return ", ".join(f"{place.tool} {place.path}" for place in places)
+
+
+def _searched_findings(places: Sequence[LogLocation]) -> Iterator[Finding]:
+    for each in places:
+        if each.exists:
+            yield Finding(
+                code="searched", severity="info", message="searched for logs", where=f"{each.tool}: {each.path}"
+            )
+    without = {each.tool for each in places} - {each.tool for each in places if each.exists}
+    if without:
+        agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
+        yield Finding(code="no_logs", severity="info", message=f"no logs found for {agents}")
 
 
 class RecordReader:
@@ -394,14 +412,19 @@ class RecordReader:
             else:
                 self._notes.append(item)
 
-    def finish(self) -> list[Finding]:
-        """What was found while reading, with the records that were rejected; no run at all is an error."""
-        if not self._chooser.seen:
-            raise nothing_read(self.set_aside)
-        chosen = self._chooser.findings()
-        if self.read_count == 0:
-            raise outside_time(self._chooser.outside)
-        return [*set_aside_findings(self.set_aside), *self._notes, *chosen]
+    def finish(self, searched: Sequence[LogLocation] = ()) -> list[Finding]:
+        """Return the findings of reading, with rejected records and searched locations; no run at all is an error."""
+        try:
+            if not self._chooser.seen:
+                raise nothing_read(self.set_aside)
+            chosen = self._chooser.findings()
+            if self.read_count == 0:
+                raise outside_time(self._chooser.outside)
+        except NoValidInputError as error:
+            if searched:
+                error.message += f"; searched {places_text(place for place in searched if place.exists)}"
+            raise
+        return [*set_aside_findings(self.set_aside), *self._notes, *chosen, *_searched_findings(searched)]
 
 
 class CustomFieldsSeen:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from steelyard.questions._figure_options import ReportOptions
-from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions
+from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions, CompletenessSummary
 from steelyard.questions.usage import UsageAdding, UsageOptions, UsageSummary
 from steelyard.records import Run, RunChooser
-from steelyard.results import CompletenessSummary
 
 Asked: TypeAlias = dict[str, UsageOptions | CompletenessOptions]
 

@@ -27,6 +27,7 @@ from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_p
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import CompareOptions, Comparison, compare
+from steelyard.questions.completeness import CompletenessSummary
 from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_judges
 from steelyard.questions.measure import Measurement, measure
 from steelyard.questions.rank import Ranking, rank
@@ -36,7 +37,6 @@ from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
     PIECE_CHARACTERS,
-    CompletenessSummary,
     Repeatability,
     ReportInput,
     ReportOutput,

@@ -1,20 +1,30 @@
-"""Completeness: provenance counts of each field of the runs."""
+"""Show which fields are reported, derived or missing.
+
+Without files, reads the logs of installed agents.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
+from steelyard import pages  # its names are imported on first use
+from steelyard.formatting import counted
 from steelyard.prices import PriceTable, cost_of, open_price_table
+from steelyard.questions._answer import Answer, Drawing, Part, Rows
 from steelyard.questions._declaration import doc
-from steelyard.questions._opening_runs import CustomFieldsSeen, RecordReader, Runs
+from steelyard.questions._opening_runs import CustomFieldsSeen, LogLocation, RecordReader, Runs, runs_or_logs
 from steelyard.questions._options import Names, PricedRunOptions
-from steelyard.questions._question import question
+from steelyard.questions._question import log_question
 from steelyard.questions.measure import checked_keys
-from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
-from steelyard.results import CompletenessGroup, CompletenessSummary, FieldCompleteness
+from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of, key_text, one_a_kind
+
+if TYPE_CHECKING:
+    from steelyard.figures import Figure
+    from steelyard.pages import Page
 
 BOOKKEEPING = frozenset({"id", "task", "tier_scheme", "provenance", "source", "extra", "passed", "outcome"})
 """Fields that every record has, that describe provenance, or that are part of the verdict."""
@@ -31,20 +41,81 @@ class CompletenessOptions(PricedRunOptions):
     )
 
 
-@question(CompletenessOptions)
-def completeness(runs: Runs, options: CompletenessOptions) -> CompletenessSummary:
-    """Completeness of the runs: each field by how it came, or unknown.
+class FieldCompleteness(Part, frozen=True, kw_only=True):
+    """Number of runs by provenance of a field; known and unknown runs sum to all runs of the group."""
+
+    known: int = 0
+    """With a value."""
+    reported: int = 0
+    """Reported in the record."""
+    counted: int = 0
+    """Counted or computed from other parts of the record."""
+    priced: int = 0
+    """Priced from tokens by the price table."""
+    lower_bound: int = 0
+    """A lower bound."""
+    unknown: int = 0
+
+
+class CompletenessGroup(Part, frozen=True, kw_only=True):
+    """The fields of the runs of one group."""
+
+    key: dict[str, str | None]
+    """Values of the grouping keys; None if a run does not report one. The total has no key."""
+    n: int
+    """Number of runs."""
+    fields: dict[str, FieldCompleteness]
+    """By name of the field, in the order of a record."""
+
+
+class CompletenessSummary(Answer, frozen=True, kw_only=True):
+    """Provenance of each field of the runs."""
+
+    rows: ClassVar[Rows] = Rows("groups.fields")
+    by: tuple[str, ...]
+    prices: str
+    """Price table."""
+    groups: tuple[CompletenessGroup, ...]
+    """Ordered by key; without keys, the one group of all runs."""
+    total: CompletenessGroup
+    summary: str
+    """Number of runs with a verdict, a cost and tokens, in one sentence."""
+    searched_paths: tuple[LogLocation, ...]
+    """Where logs were searched for, if no path was given."""
+    rejected_count: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def about(self) -> str:
+        """The summary without its full stop."""
+        return self.summary.removesuffix(".")
+
+    @property
+    def reported_fields(self) -> tuple[str, ...]:
+        """The fields that some run has, in the order of a record."""
+        return tuple(name for name, field in self.total.fields.items() if field.known)
+
+    @property
+    def absent_fields(self) -> tuple[str, ...]:
+        """The fields that no run has."""
+        return tuple(name for name, field in self.total.fields.items() if not field.known)
+
+
+@log_question(CompletenessOptions, examples=({"": "logs/", "by": "agent"},))
+def completeness(runs: Runs | None, options: CompletenessOptions) -> CompletenessSummary:
+    """Count the runs in which each field is reported, derived or missing.
 
     >>> import steelyard as sy
-    >>> known = sy.completeness([{"task": "t", "passed": True}, {"task": "u"}])
-    >>> len(known.to_dicts()) > 0
-    True
+    >>> sy.completeness([{"task": "t", "passed": True}, {"task": "u"}])
+    CompletenessSummary(Of 2 runs, 1 has a verdict, 0 have a cost, 0 have tokens)
     """
     counting = CompletenessCounting(options)
+    inputs, searched_paths = runs_or_logs(runs)
     reader = RecordReader(options.reading())
-    for _, entry in reader.read(runs):
+    for _, entry in reader.read(inputs):
         counting.add(entry.run)
-    return counting.summary(reader.finish(), rejected_count=len(reader.set_aside))
+    findings = reader.finish(searched_paths)
+    return counting.summary(findings, rejected_count=len(reader.set_aside), searched_paths=searched_paths)
 
 
 class CompletenessCounting:
@@ -64,17 +135,22 @@ class CompletenessCounting:
         for group in (self._groups.setdefault(key, _GroupCount()), self._total):
             group.add(origins)
 
-    def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CompletenessSummary:
-        """What was counted."""
+    def summary(
+        self, findings: Sequence[Finding], *, rejected_count: int = 0, searched_paths: tuple[LogLocation, ...] = ()
+    ) -> CompletenessSummary:
+        """Return the counts."""
         self._custom_fields.check()
         ordered = sorted(self._groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
+        total = self._total.result({})
         return CompletenessSummary(
             by=self._by,
             groups=tuple(group.result(dict(zip(self._by, key, strict=True))) for key, group in ordered),
-            total=self._total.result({}),
+            total=total,
             prices=self._price_table.label,
+            summary=_summary(total),
+            searched_paths=searched_paths,
             rejected_count=rejected_count,
-            findings=tuple(findings),
+            findings=one_a_kind(findings),
         )
 
 
@@ -89,11 +165,20 @@ class _GroupCount:
         self._n += 1
         self._counts.update(origins)
 
-    def result(self, key: Mapping[str, str | None]) -> CompletenessGroup:
-        fields = {
-            name: FieldCompleteness(**{way: self._counts[name, way] for way in get_args(Provenance)}) for name in FIELDS
-        }
+    def result(self, key: dict[str, str | None]) -> CompletenessGroup:
+        counts = {name: {way: self._counts[name, way] for way in get_args(Provenance)} for name in FIELDS}
+        fields = {name: FieldCompleteness(known=self._n - ways["unknown"], **ways) for name, ways in counts.items()}
         return CompletenessGroup(key=key, n=self._n, fields=fields)
+
+
+def _summary(total: CompletenessGroup) -> str:
+    """Return the number of runs with a verdict, a cost and tokens, in one sentence."""
+    parts = []
+    for name, text in (("verdict", "a verdict"), ("cost_usd", "a cost"), ("usage", "tokens")):
+        field = total.fields[name]
+        bound = f" ({counted(field.lower_bound, 'lower bound')})" if field.lower_bound else ""
+        parts.append(f"{field.known:,} {'has' if field.known == 1 else 'have'} {text}{bound}")
+    return f"Of {counted(total.n, 'run')}, {', '.join(parts)}."
 
 
 def origins_of(run: Run, price_table: PriceTable) -> list[tuple[str, Provenance]]:
@@ -155,3 +240,59 @@ _SPECIAL: Mapping[str, Callable[[Run, PriceTable], Provenance]] = MappingProxyTy
     }
 )
 """Fields that come from several parts of a record."""
+
+
+def page(answer: CompletenessSummary) -> Page:
+    """Return one row per field (of each group): the number of runs by provenance."""
+    rows = [(group, name, group.fields[name]) for group in answer.groups for name in answer.reported_fields]
+    columns = [pages.text_column(key, key, [key_text(group.key[key]) for group, *_ in rows]) for key in answer.by]
+    columns.append(pages.text_column("field", "field", [name for _, name, _ in rows]))
+    columns += [
+        pages.count_column(way, way.replace("_", " "), [getattr(counts, way) for *_, counts in rows])
+        for way in FieldCompleteness.__struct_fields__
+    ]
+    complete = sum(not answer.total.fields[name].unknown for name in answer.reported_fields)
+    fields = counted(len(answer.reported_fields), "field")
+    absent = f"Never reported: {', '.join(answer.absent_fields)}."
+    findings = pages.findings_page(answer.findings, rejected=answer.rejected_count)
+    made = pages.Page(
+        name="completeness",
+        title="Which data are known, and which are missing?",
+        answer=answer.summary,
+        notes=(f"{complete:,} of {fields} reported by any run are known for every run.",),
+        table=pages.PageTable(caption="Runs by provenance of each field", columns=tuple(columns)),
+        also=() if findings.table is None else (replace(findings.table, caption=findings.answer, is_folded=True),),
+        details=(absent,) if answer.absent_fields else (),
+        facts=(("prices", answer.prices), ("runs", f"{answer.total.n:,}")),
+    )
+    return pages.with_figures(made, answer, ("fields",), tall=False)
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer."""
+    return {"fields": _draw_fields}
+
+
+def _draw_fields(answer: CompletenessSummary, width: int) -> Figure:
+    """Draw the provenance of each field that some run has; unknown is hatched."""
+    from steelyard.figures import Axis, StackedRow, stacked  # other commands need no figures
+
+    ways = [way for way in FieldCompleteness.__struct_fields__ if way != "known"]
+    rows = [
+        StackedRow(
+            name,
+            {way.replace("_", " "): getattr(counts, way) for way in ways},
+            text=f"{counts.known:,} of {answer.total.n:,}",
+        )
+        for name, counts in answer.total.fields.items()
+        if counts.known
+    ]
+    return stacked(
+        rows,
+        kinds=[way.replace("_", " ") for way in ways],
+        hatched="unknown",
+        title="Completeness of the runs",
+        axis=Axis(title="Runs", unit="count", high=answer.total.n),
+        note=answer.summary,
+        width=width,
+    )

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_tools import (
         tool_parts as tool_parts,
     )
-    from steelyard.reports._completeness_tables import (
-        completeness_tables as completeness_tables,
-    )
     from steelyard.reports._dashboard_forms import (
         rate_form as rate_form,
         review_form as review_form,

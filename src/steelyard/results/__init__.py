@@ -128,11 +128,6 @@ if TYPE_CHECKING:
     from steelyard.results._canons import (
         Canons as Canons,
     )
-    from steelyard.results._completeness import (
-        CompletenessGroup as CompletenessGroup,
-        CompletenessSummary as CompletenessSummary,
-        FieldCompleteness as FieldCompleteness,
-    )
     from steelyard.results._doctor import (
         DoctorCheck as DoctorCheck,
         DoctorReport as DoctorReport,

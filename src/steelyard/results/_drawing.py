@@ -20,8 +20,6 @@ from steelyard.results._arena_figures import (
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
-from steelyard.results._completeness import CompletenessSummary
-from steelyard.results._completeness_figures import completeness_fields
 from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
@@ -52,7 +50,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     CorrectnessEstimates: {"reliability": correctness_reliability},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
-    CompletenessSummary: {"fields": completeness_fields},
 }
 
 

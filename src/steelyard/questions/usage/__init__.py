@@ -28,8 +28,7 @@ from steelyard.questions._opening_runs import (
     LogLocation,
     RecordReader,
     Runs,
-    log_places,
-    places_text,
+    runs_or_logs,
 )
 from steelyard.questions._options import Moment, Names, PricedRunOptions
 from steelyard.questions._question import log_question
@@ -110,16 +109,13 @@ def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     """
     adding = UsageAdding(options)
     _check_periods(runs)
-    places: tuple[LogLocation, ...] = ()
-    if runs is None:
-        places = log_places()
-        runs = [Path(place.path) for place in places if place.exists]
+    inputs, searched_paths = runs_or_logs(runs)
     reader = RecordReader(replace(options.reading(), choice=adding.choice))
-    for id_, entry in reader.read(runs):
+    for id_, entry in reader.read(inputs):
         adding.add(entry.run, id_)
     later = adding.take_later(reader)
-    findings = [*_read(reader, places), *later]
-    return adding.summary(findings, rejected_count=len(reader.set_aside), searched_paths=places)
+    findings = [*reader.finish(searched_paths), *later]
+    return adding.summary(findings, rejected_count=len(reader.set_aside), searched_paths=searched_paths)
 
 
 def _check_periods(runs: object) -> None:
@@ -201,7 +197,7 @@ class UsageAdding:
             budget=_budget(options.budget, total),
             searched_paths=searched_paths,
             rejected_count=rejected_count,
-            findings=one_a_kind((*findings, *_searched(searched_paths), *tally.findings())),
+            findings=one_a_kind((*findings, *tally.findings())),
         )
         return msgspec.structs.replace(answer, summary=summary_of(answer))
 
@@ -223,16 +219,6 @@ def _keys(by: Sequence[str]) -> tuple[str, ...]:
     return keys
 
 
-def _read(reader: RecordReader, places: Sequence[LogLocation]) -> list[Finding]:
-    """What was found while reading; where agents left no run, where it was looked for."""
-    try:
-        return reader.finish()
-    except NoValidInputError as error:
-        if places:
-            error.message += f"; searched {places_text(place for place in places if place.exists)}"
-        raise
-
-
 def _budget(usd: float | None, total: UsageCount) -> UsageBudget | None:
     """What is known may already exceed it; what stays within it holds only where all is known."""
     if usd is None:
@@ -244,20 +230,6 @@ def _budget(usd: float | None, total: UsageCount) -> UsageBudget | None:
     if total.cost_usd is not None and total.cost_usd > usd:
         return UsageBudget(usd=usd, status="fail")
     return UsageBudget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "pass")
-
-
-def _searched(paths: Sequence[LogLocation]) -> list[Finding]:
-    """Return where logs were searched for, if no path was given."""
-    found = [
-        Finding(code="searched", severity="info", message="searched for logs", where=f"{each.tool}: {each.path}")
-        for each in paths
-        if each.exists
-    ]
-    without = {each.tool for each in paths} - {each.tool for each in paths if each.exists}
-    if without:
-        agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
-        found.append(Finding(code="no_logs", severity="info", message=f"no logs found for {agents}"))
-    return found
 
 
 def page(answer: UsageSummary) -> Page:

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
         PAGES as PAGES,
         page_of as page_of,
     )
-    from steelyard.reports.pages._findings import (
-        findings_page as findings_page,
-    )
     from steelyard.reports.pages._report import (
         report_pages as report_pages,
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page
-from steelyard.reports.pages._completeness import completeness_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._people import (
@@ -31,7 +30,6 @@ from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
     Assignments,
-    CompletenessSummary,
     CorrectnessEstimates,
     Evaluation,
     Leaderboard,
@@ -79,7 +77,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
     Assignments: assignments_page,
-    CompletenessSummary: completeness_page,
     Evaluation: submission_page,
     PredictedScores: predictions_page,
     Leaderboard: leaders_page,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from steelyard.pages import Page
+from steelyard.pages import Page, findings_page
 from steelyard.reports.pages._any_result import page_of
-from steelyard.reports.pages._findings import findings_page
 from steelyard.reports.pages._runs import outputs_page, runs_page
 from steelyard.results import Report
 

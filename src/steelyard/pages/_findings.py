@@ -1,18 +1,19 @@
-"""What to know before trusting the numbers: what was odd, missing or rejected."""
+"""Findings as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from steelyard.formatting import counted
-from steelyard.pages import Page, PageTable, count_column, text_column
+from steelyard.pages._columns import count_column, text_column
+from steelyard.pages._page import Page, PageTable
 from steelyard.records import GRAVEST_FIRST, Finding, one_a_kind
 
 PLACES_SHOWN = 3
 
 
 def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
-    """One row a kind of finding, the gravest first."""
+    """Return one row per kind of finding, the gravest first."""
     kinds = sorted(one_a_kind(findings), key=lambda finding: GRAVEST_FIRST.index(finding.severity))
     counts = [(sum(finding.severity == severity for finding in kinds), severity) for severity in GRAVEST_FIRST]
     listed = ", ".join(
