@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -153,7 +153,9 @@ def _expressions(same: tuple[tuple[str, float], ...]) -> list[list[pl.Expr]]:
     return rounds
 
 
-def score_cents_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> dict[str, np.ndarray]:
-    """The kept scores of each row in cents."""
+def score_cents_columns(
+    frame: pl.DataFrame, constants: Mapping[str, float], names: Sequence[str] = KEPT_SCORES
+) -> dict[str, np.ndarray]:
+    """Return the named scores of each row in cents."""
     scored = score_columns(frame, constants)
-    return {name: to_cents_column(scored[f"{name}_score"].to_numpy()) for name in KEPT_SCORES}
+    return {name: to_cents_column(scored[f"{name}_score"].to_numpy()) for name in names}
