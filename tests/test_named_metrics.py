@@ -35,7 +35,7 @@ IN_COLUMNS = {
 
 def shown_as(declared: Metric) -> str:
     """What a heading holds of it, however it is broken."""
-    return declared.title.split()[0] if declared.name != "tier_uplift" else "uplift"
+    return declared.title.removeprefix("Component ").split()[0] if declared.name != "tier_uplift" else "uplift"
 
 
 @pytest.mark.parametrize("level", ["run", "group", "across", "component"])

@@ -23,8 +23,8 @@ from steelyard.plain_text import clean
 
 PLAIN_ROWS = 100
 """Rows in the page itself, for readers without JavaScript; smaller tables are complete."""
-PLAIN_ROWS_FURTHER = 20
-"""The same for a table after the main one."""
+PLAIN_ROWS_FURTHER, PLAIN_ROWS_FOLDED = 20, 5
+"""The same for a table after the main one, and for one that readers unfold."""
 MAX_CELL_LENGTH = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
 MAX_LINK_LENGTH = 16_000
@@ -95,7 +95,8 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
 
 
 def _further_table(page: Page, table: PageTable, base: str | None) -> str:
-    made = table_html(table, name=f"{page.name}-{table.name}", base=base, plain_rows=PLAIN_ROWS_FURTHER)
+    plain_rows = PLAIN_ROWS_FOLDED if table.is_folded else PLAIN_ROWS_FURTHER
+    made = table_html(table, name=f"{page.name}-{table.name}", base=base, plain_rows=plain_rows)
     made += _sentences(table.legends, "legend")
     return f"<details><summary>{text(table.caption)}</summary>\n{made}</details>\n" if table.is_folded else made
 

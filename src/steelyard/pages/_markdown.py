@@ -8,8 +8,8 @@ from steelyard.formatting import counted
 from steelyard.pages._page import Facts, Page, PageTable
 from steelyard.pages._plain_text import markdown_text
 
-MARKDOWN_ROWS = 20
-"""Rows of a table in Markdown: a pull request is read, not searched."""
+MARKDOWN_ROWS, FOLDED_ROWS = 20, 50
+"""Rows of a table in Markdown, and of a folded one: a pull request is read, not searched."""
 MAX_MARKDOWN_CELL_LENGTH = 120
 MARKS = {"green": "✅ ", "red": "❌ ", "yellow": "❔ "}
 """Marks for the colors that a terminal has."""
@@ -33,17 +33,17 @@ def page_markdown(page: Page) -> Iterator[str]:
 
 def table_markdown(table: PageTable) -> Iterator[str]:
     """Yield the first rows of a table; the long texts of a folded table are whole."""
-    longest = None if table.is_folded else MAX_MARKDOWN_CELL_LENGTH
+    longest, limit = (None, FOLDED_ROWS) if table.is_folded else (MAX_MARKDOWN_CELL_LENGTH, MARKDOWN_ROWS)
     columns = table.in_words.columns
     yield "| " + " | ".join(markdown_text(column.title.replace("\n", " ")) for column in columns) + " |"
     yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
-    for row in range(min(table.rows, MARKDOWN_ROWS)):
+    for row in range(min(table.rows, limit)):
         marks = (MARKS.get((column.styles[row] if column.styles else None) or "", "") for column in columns)
         cells = (mark + _cell(column.shown(row), longest) for mark, column in zip(marks, columns, strict=True))
         yield "| " + " | ".join(cells) + " |"
     if table.has_foot:
         yield "| " + " | ".join(_cell(column.foot, longest) for column in columns) + " |"
-    more = table.rows - MARKDOWN_ROWS
+    more = table.rows - limit
     yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
     yield ""
     yield from (f"{markdown_text(legend)}\n" for legend in table.legends)

@@ -118,7 +118,10 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
         "Comma-separated grouping keys: tier, agent, model, task, experiment or a custom field (x_NAME).",
         default=(),
     )
-    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
+    metrics: Names = doc(
+        "Comma-separated metrics (see: steelyard metrics; default: the standard set); `all` adds the others.",
+        default=(),
+    )
     interval: str = doc(
         "Interval method: auto, none, wilson, clopper-pearson, gaffke, hall, wilson-clustered, student, "
         "clustered, percentile, bca, fieller, fieller-hall, median-exact, median-clustered.",

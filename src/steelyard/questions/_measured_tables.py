@@ -149,15 +149,16 @@ def _kind_of(inputs: Measurable) -> str | None:
         return "prompt"
     if isinstance(inputs, SpeedupResult):
         return "attempt"
-    if _is_arena(inputs) or store_address(inputs) is not None:
+    if is_arena(inputs):
         return "submission"
     saved = saved_paths(_paths(inputs))
     return saved_kind(read_saved(saved[0])) if saved else None
 
 
-def _is_arena(inputs: object) -> bool:
-    """Whether it is an arena; its class would bring SQLAlchemy to every start."""
-    return type(inputs).__module__.startswith("steelyard.arena")
+def is_arena(inputs: object) -> bool:
+    """Return whether the input is an arena or its store; importing the class would bring SQLAlchemy to every start."""
+    is_object = any(base.__module__.startswith("steelyard.arena") for base in type(inputs).__mro__)
+    return is_object or store_address(inputs) is not None
 
 
 def _paths(inputs: object) -> list[str]:
@@ -268,7 +269,7 @@ def arena_of(inputs: Measurable) -> Arena:
     from steelyard.questions._arena import opened  # brings SQLAlchemy
 
     address = store_address(inputs, sure=True)
-    if address is None and not _is_arena(inputs):
+    if address is None and not is_arena(inputs):
         raise UsageError("scores need an arena store", hint="pass its address, e.g. sqlite:///steelyard.db")
     arena: Any = inputs if address is None else address  # Any: an arena, by its module
     return opened(arena)

@@ -37,6 +37,8 @@ MEASURED = frozenset({"run", "group", "component", "across"})
 
 BASED = "tier_uplift"
 """The metric that takes a base tier."""
+ALL = "all"
+"""Word that adds all other metrics to the requested ones."""
 
 
 @question(
@@ -58,18 +60,20 @@ def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
 
     keys = checked_keys(options.by)
     profile = options.outcome_profile()
-    names = options.metrics or usual_metrics(runs)
-    for name in names:
+    requested = tuple(name for name in options.metrics if name != ALL) or usual_metrics(runs)
+    for name in requested:
         if not (declared := catalog()[name]).is_of_rows and declared.level not in MEASURED:
             message = f"{name} is a single value over all tasks; measure does not compute it"
             raise UsageError(message, hint=f"use steelyard {declared.spec}")
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
+    table = open_table(runs, requested, options, keys=keys)
     return assemble(
-        open_table(runs, names, options, keys=keys),
+        table,
         by=keys,
         profile=profile,
-        names=names,
+        requested=requested,
+        names=_metrics_of(table.rows) if ALL in options.metrics else requested,
         base_tier=options.base_tier,
         interval=options.interval,
         level=options.confidence,
@@ -77,16 +81,25 @@ def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
     )
 
 
+def _metrics_of(rows: str) -> list[str]:
+    """Return all metrics of a table of runs, prompts, attempts, benchmarks or submissions."""
+    return [
+        metric.name
+        for metric in catalog().values()
+        if (metric.level in MEASURED if rows == "run" else metric.is_of_rows and metric.row == rows)
+    ]
+
+
 def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
     """Reject metrics and options that compare tiers unless groups are by tier."""
-    across = [name for name in metrics if catalog()[name].level == "across"]
+    across = [name for name in metrics if name != ALL and catalog()[name].level == "across"]
     if across and "tier" not in keys:
         raise UsageError(f"{across[0]} compares tiers", hint=option("by", "tier"))
     if base_tier is None:
         return
     if "tier" not in keys:
         raise UsageError(f"{option('base_tier')} needs groups by tier", hint=option("by", "tier"))
-    if metrics and BASED not in metrics:
+    if metrics and not {BASED, ALL} & {*metrics}:
         message = f"{option('base_tier')} applies only to {BASED}, which is not in {option('metrics')}"
         raise UsageError(message, hint=option("metrics", BASED))
 

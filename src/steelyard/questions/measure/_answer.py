@@ -152,7 +152,7 @@ class Measurement(Answer, frozen=True, kw_only=True):
     confidence: float = 0.95
     """Confidence level of the intervals."""
     metrics_requested: tuple[str, ...] = ()
-    """Requested metrics; empty for all."""
+    """Requested metrics; empty for the standard set."""
     groups: tuple[Group, ...]
     across: tuple[TierComparison, ...]
     """One entry per rest of the key; empty unless grouped by tier."""

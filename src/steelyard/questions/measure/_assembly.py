@@ -131,13 +131,14 @@ def assemble(
     *,
     by: Sequence[str],
     profile: Profile,
+    requested: Sequence[str],
     names: Sequence[str],
     base_tier: str | None,
     interval: str = "none",
     level: float = 0.95,
     weight_by: WeightBy = "runs",
 ) -> Measurement:
-    """The measurement of a table of runs."""
+    """Return the measurement of a table; `names` are the metrics to compute, none for all."""
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
     engine = engine_of(table, profile, weight_by)
     plan = _Plan.of(names)
@@ -171,7 +172,7 @@ def assemble(
         unscored=profile.unscored,
         interval=interval,
         confidence=level,
-        metrics_requested=tuple(dict.fromkeys(names)),
+        metrics_requested=tuple(dict.fromkeys(requested)),
         groups=tuple(groups),
         across=tuple(across),
         findings=one_a_kind((*set_aside_findings(table.rejected), *findings)),

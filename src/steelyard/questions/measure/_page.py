@@ -52,10 +52,8 @@ def _tables(answer: Measurement) -> list[PageTable]:
     tables = [_overview(answer)] if overview_of(answer) or not answer.metrics_requested else []
     if any(across.uplift or across.values for across in answer.across):
         tables.append(_tiers(answer))
-    requested = [name for name in answer.metrics_requested if name in OF_COMPONENT]
-    if any(group.components for group in answer.groups) and not requested:
+    if any(group.components for group in answer.groups) or not OF_COMPONENT.keys().isdisjoint(answer.metrics_requested):
         tables.append(_components(answer))
-    tables += [_component_metric(answer, name) for name in requested]
     return tables or [_overview(answer)]
 
 
@@ -76,7 +74,7 @@ def _excluded(answer: Measurement) -> str:
 
 
 def _delivered(answer: Measurement) -> str:
-    runs = counted(answer.n, "run")
+    runs = counted(answer.n, answer.row_kind)
     if len(answer.groups) == 1:
         parts = []
         for name, label in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
@@ -216,7 +214,7 @@ def _tier_rows(answer: Measurement, across: TierComparison) -> Iterator[tuple[st
     """Yield the label, the value and its text."""
     for tier, uplift in across.uplift.items():
         text = pages.DASH if uplift.value is None else percent(uplift.value, signed=True)
-        yield f"uplift of {tier_text(tier, answer.tier_scheme)} ↑", uplift, text
+        yield f"tier uplift of {tier_text(tier, answer.tier_scheme)} ↑", uplift, text
     for name, value in across.values.items():
         metric = catalog()[name]
         yield " ".join(metric.heading().split()), value, pages.number_text(value.value, metric.unit)
@@ -238,11 +236,14 @@ def _same_medians(answer: Measurement) -> Iterator[str]:
 
 
 def _components(answer: Measurement) -> PageTable:
-    """Return tokens and cost of each component type that a group uses."""
+    """Return tokens and cost of each component type that a group uses; a row without values for a group without any."""
+    none = ComponentUsage(
+        tokens=None, token_fraction=None, cost_usd=None, cost_fraction=None, reason="no run has tokens by component"
+    )
     rows = [
         (group, component, used)
         for group in answer.groups
-        for component, used in group.components.items()
+        for component, used in (group.components or {pages.DASH: none}).items()
         if used.tokens != 0
     ]
     parts = [used for *_, used in rows]
@@ -253,41 +254,23 @@ def _components(answer: Measurement) -> PageTable:
         columns=(
             *keys,
             pages.text_column("component", "component", [component for _, component, _ in rows]),
-            _component_column("tokens", "tokens", parts, "tokens"),
-            _component_column("token_fraction", "fraction of tokens", parts, "fraction"),
-            replace(_component_column("cost_usd", "cost", parts, "USD"), spare=1),
-            _component_column("cost_fraction", "fraction of cost", parts, "fraction"),
+            *(_component_column(metric, parts) for metric in OF_COMPONENT),
             *(replace(column, spare=2) for column in pages.reason_columns([part.reason for part in parts])),
         ),
     )
 
 
-def _component_column(name: str, title: str, parts: Sequence[ComponentUsage], unit: str) -> Column:
-    values: list[float | None] = [getattr(part, name) for part in parts]
-    if unit == "tokens":
-        texts = [pages.number_text(value, unit) for value in values]
-    else:
-        column = table_format(values, unit)
-        texts = [column.text(value) for value in values]
-    return pages.Column(name=name, title=title, values=values, decimals=6, texts=texts)
-
-
-def _component_metric(answer: Measurement, name: str) -> PageTable:
-    """Return a requested metric of components: one column per component."""
-    metric, field = catalog()[name], OF_COMPONENT[name]
-    types = list(dict.fromkeys(type_ for group in answer.groups for type_ in group.components))
-    columns = _key_columns(answer, answer.groups)
-    for type_ in types:
-        used = [group.components.get(type_) for group in answer.groups]
-        values: list[float | None] = [None if each is None else getattr(each, field) for each in used]
+def _component_column(name: str, parts: Sequence[ComponentUsage]) -> Column:
+    metric = catalog()[name]
+    values: list[float | None] = [getattr(part, OF_COMPONENT[name]) for part in parts]
+    if metric.unit == "tokens":
         texts = [pages.number_text(value, metric.unit) for value in values]
-        title = type_.replace("_", "\n")
-        columns.append(pages.Column(name=type_, title=title, values=values, decimals=6, texts=texts))
-    if not types:
-        columns.append(
-            pages.text_column("value", "value", [f"{pages.DASH} no run has tokens by component"] * len(answer.groups))
-        )
-    return pages.PageTable(name=name, caption=metric.heading().replace("\n", ", "), columns=tuple(columns))
+    else:
+        column = table_format(values, metric.unit)
+        texts = [column.text(value) for value in values]
+    title = metric.title.removeprefix("Component ")
+    spare = 1 if name == "component_cost_usd" else 0
+    return pages.Column(name=name, title=title, values=values, decimals=6, texts=texts, spare=spare)
 
 
 def _all_statistics(group: Group, number: int, answer: Measurement) -> PageTable:
