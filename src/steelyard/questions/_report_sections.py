@@ -13,9 +13,12 @@ from msgspec import structs
 
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.formats import PlacedRun
+from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.questions._answer import Answer
 from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptions
 from steelyard.questions._commands import command_of
+from steelyard.questions._declaration import Options
 from steelyard.questions._figure_options import (
     SECTIONS,
     MeasureOptions,
@@ -23,13 +26,14 @@ from steelyard.questions._figure_options import (
     ReportOptions,
 )
 from steelyard.questions._grouping import default_keys
+from steelyard.questions._measured_tables import is_arena
 from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
 from steelyard.questions._record_sums import RecordSums
 from steelyard.questions._report_inputs import SortedInputs, described_inputs
 from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.completeness import CompletenessSummary
 from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_judges
-from steelyard.questions.measure import Measurement, measure
+from steelyard.questions.measure import ALL, Measurement, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
 from steelyard.questions.speedup import speedup
@@ -54,6 +58,7 @@ CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), 
 """Options for runs that are already read and filtered."""
 
 Part = TypeVar("Part", bound=Result | Answer)
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 @dataclass
@@ -61,6 +66,8 @@ class ReportSections:
     """What a report holds, found out section by section."""
 
     options: ReportOptions
+    source: Any = None
+    """What runs are ranked, measured and compared from: a table of chosen runs, or an arena (Any: imported late)."""
     inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
     all_inputs: Sequence[Path | PlacedRun] = ()
     described: tuple[ReportInput, ...] = ()
@@ -89,11 +96,24 @@ class ReportSections:
                 raise UnknownNameError("section", name, SECTIONS)
         self.sections = tuple(name for name in SECTIONS if not named or name in named)
         self._named = bool(named)
+        self.metrics = tuple(name for name in self.options.metrics if _section_of(name) == "measure")
 
     def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
         """Keep the command that gives the section, with the options of its command (Any: each has its own)."""
         paths = [str(path) for path in inputs if isinstance(path, Path)]
+        if is_arena(self.source):
+            paths = [self.source.store.address]
         self.commands[section] = command_of(section, paths or ["RUNS"], options)
+
+    def check_metrics(self) -> None:
+        """Raise an error if a requested metric is in no section."""
+        results = {"measure": self.measurement, "repeatability": self.repeatability, "speedup": self.speedup}
+        for name in self.options.metrics:
+            section = _section_of(name)
+            if results[section] is None and not (self.ranking is not None and name in self.ranking.metrics):
+                if section in self.omitted:
+                    raise UsageError(f"the report cannot show {name}: {self.omitted[section]}")
+                raise UsageError(f"{name} is in section {section}", hint=option("sections", section))
 
     def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
         """The paths and records; what is piped in is read once, and is records from then on."""
@@ -111,20 +131,20 @@ class ReportSections:
         by = self._by(table)
         if "rank" in self.sections or "compare" in self.sections:
             self._report_progress("ranking")
-            self.ranking = self._ranked(table, by)
+            self.ranking = self._ranked(by)
         if "compare" in self.sections:
             self._report_progress("comparing the leaders")
-            self.comparison = self._leaders(table, by)
+            self.comparison = self._leaders(by)
         if self.ranking is not None and len(self.ranking.groups) < 2:
             self.omitted["rank"] = "fewer than two groups to rank"
             self.ranking = None
         if self._named and "rank" not in self.sections:
             self.ranking = None
-        if "measure" in self.sections and (self._named or self.ranking is None):
+        if "measure" in self.sections:
             self._report_progress("measuring")
-            self.measurement = self._measured(table, by, interval="auto")
+            self.measurement = self._measured(by, interval="auto")
         elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
-            self._measured(table, by, interval="none")
+            self._measured(by, interval="none")
             self.omitted.pop("measure", None)
         if {"judges", "repeatability", "usage", "completeness", "outputs"} & set(self.sections):
             self._over_records(by)
@@ -140,23 +160,30 @@ class ReportSections:
             return tuple(named)
         return default_keys(table)
 
-    def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
-        values = {name: getattr(self.options, name) for name in RankOptions.declared}
-        options = RankOptions(**values | {"by": by})
-        self.keep_command("rank", options, self.inputs.runs)
-        # the table holds the chosen runs already
-        return self._part("rank", lambda: rank(table, options=options.replace(**CHOSEN)))
+    def _chosen(self, options: OptionsT) -> OptionsT:
+        """Return the options for the source: a table contains the chosen runs already."""
+        return options if is_arena(self.source) else options.replace(**CHOSEN)
 
-    def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
+    def _ranked(self, by: tuple[str, ...]) -> Ranking | None:
+        """Return the ranking by the first requested metric that has a better direction, with others."""
+        values = {name: getattr(self.options, name) for name in RankOptions.declared}
+        shown = [declared for name in self.metrics if (declared := catalog()[name]).is_estimate]
+        ranked = sorted(shown, key=lambda declared: declared.better == "neither")
+        metrics = [declared.name for declared in ranked] if ranked and ranked[0].better != "neither" else []
+        options = RankOptions(**values | {"by": by, "metrics": tuple(metrics)})
+        self.keep_command("rank", options, self.inputs.runs)
+        return self._part("rank", lambda: rank(self.source, options=self._chosen(options)))
+
+    def _measured(self, by: tuple[str, ...], *, interval: str) -> Measurement | None:
         shared = MeasureOptions.declared.keys() & RankOptions.declared.keys()
         unused = {"metrics", "confidence"} if interval == "none" else {"metrics"}
         values = {name: getattr(self.options, name) for name in shared - unused}
-        options = MeasureOptions(**values | {"by": by, "interval": interval})
+        metrics = (*self.metrics, ALL) if self.metrics or is_arena(self.source) else ()
+        options = MeasureOptions(**values | {"by": by, "interval": interval, "metrics": metrics})
         self.keep_command("measure", options, self.inputs.runs)
-        chosen = options.replace(**CHOSEN)
-        return self._part("measure", lambda: measure(table, options=chosen))
+        return self._part("measure", lambda: measure(self.source, options=self._chosen(options)))
 
-    def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
+    def _leaders(self, by: tuple[str, ...]) -> Comparison | None:
         places = self.ranking.groups if self.ranking is not None else ()
         if len(places) < 2:
             self.omitted["compare"] = "a comparison needs at least two ranked groups"
@@ -169,9 +196,8 @@ class ReportSections:
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = CompareOptions(**values, baseline=_texts(second), candidate=_texts(first))
         self.keep_command("compare", options, self.inputs.runs)
-        chosen = options.replace(**CHOSEN)
         try:
-            return self._part("compare", lambda: compare(table, options=chosen))
+            return self._part("compare", lambda: compare(self.source, options=self._chosen(options)))
         except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
             self.omitted["compare"] = error.message
             return None
@@ -285,6 +311,12 @@ class ReportSections:
         # without a contract there is no canon, and no code is run to find one
         self.findings += [finding for finding in findings if finding.code != "no_canon"]
         return part
+
+
+def _section_of(metric: str) -> str:
+    """Return the section that shows a metric."""
+    row = catalog()[metric].row
+    return "repeatability" if row == "prompt" else "speedup" if row in ("attempt", "benchmark") else "measure"
 
 
 def _texts(key: Mapping[str, str | int | None]) -> dict[str, str]:

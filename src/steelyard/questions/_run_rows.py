@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from steelyard.formatting import counted
 from steelyard.profiles import Profile
 from steelyard.records import Missing, iso
 from steelyard.results import RunList, RunRows
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 50_000
 KEYS = ("task", "agent", "model", "tier", "attempt")
-FIGURES = ("pass_rate", "impl_rate", "cost_usd", "total_tokens", "duration_seconds")
+FIGURES = ("pass_rate", "impl_rate", "overall_score", "cost_usd", "total_tokens", "duration_seconds")
 VERDICTS = {1.0: "passed", 0.0: "failed"}
 
 
@@ -60,18 +61,22 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
         "started": starts,
     }
     known = {name: values for name, values in shown.items() if any(value is not None for value in values)}
-    return RunRows(columns=known, count=count, total=table.n, sentence=_sentence(outcomes, frame["task"].n_unique()))
+    return RunRows(
+        columns=known, count=count, total=table.n, sentence=_sentence(outcomes, frame["task"].n_unique(), table.rows)
+    )
 
 
-def _sentence(outcomes: list[str | None], tasks: int) -> str:
+def _sentence(outcomes: list[str | None], tasks: int, kind: str) -> str:
+    over = f"{counted(len(outcomes), kind)} on {counted(tasks, 'task')}"
+    if kind != "run":  # only runs have verdicts
+        return f"{over}."
     counts = Counter(outcome or "without a verdict" for outcome in outcomes)
     listed = ", ".join(
         f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in sorted(counts.items(), key=_order)
     )
-    runs = "1 run" if len(outcomes) == 1 else f"{len(outcomes):,} runs"
-    return f"{runs} on {tasks:,} task{'' if tasks == 1 else 's'}: {listed}."
+    return f"{over}: {listed}."
 
 
-def _order(counted: tuple[str, int]) -> tuple[int, str]:
+def _order(outcome: tuple[str, int]) -> tuple[int, str]:
     first = ("passed", "failed", "errored")
-    return (first.index(counted[0]) if counted[0] in first else len(first)), counted[0]
+    return (first.index(outcome[0]) if outcome[0] in first else len(first)), outcome[0]

@@ -6,21 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from steelyard.questions._figure_options import ReportOptions
-from steelyard.questions._opening_runs import Runs, each_input, reject_labels, table_of
+from steelyard.questions._measured_tables import arena_of, is_arena, open_table, usual_metrics
+from steelyard.questions._opening_runs import Measurable, each_input, reject_labels, table_of
 from steelyard.questions._question import question
 from steelyard.questions._report_inputs import sort_inputs
 from steelyard.questions._report_sections import ReportSections
 from steelyard.questions._run_rows import run_rows
 from steelyard.records import Finding, set_aside_findings
-from steelyard.results import Report
+from steelyard.results import Report, ReportInput
 from steelyard.version import __version__
 
 
 @question(ReportOptions)
-def report(runs: Runs, options: ReportOptions) -> Report:
+def report(runs: Measurable, options: ReportOptions) -> Report:
     """Create a report with every section that the inputs support; save it as .html or .md.
 
-    Inputs are runs, SKYT experiment files and the inputs of `speedup`. No code is run.
+    Inputs are runs, SKYT experiment files and the inputs of `speedup`, or the store of an arena. No code is run.
 
     >>> import steelyard as sy
     >>> made = sy.report(sy.demo_runs(), sections=["measure"], title="Demonstration")
@@ -33,14 +34,19 @@ def report(runs: Runs, options: ReportOptions) -> Report:
     reading, profile = options.reading(), options.outcome_profile()
     if isinstance(runs, RunTable):
         reject_labels(reading.labels)
-        table = choose(runs, reading.choice)
+        work.source = table = choose(runs, reading.choice)
+    elif is_arena(runs):
+        work.source = arena = arena_of(runs)
+        work.described = (ReportInput(name=arena.store.address, sha256=None),)
+        table = open_table(arena, work.metrics or usual_metrics(arena), options, keys=options.by)
     else:
-        given = work.given(list(each_input(runs, reading.mapping)))
+        given = work.given(list(each_input(runs, reading.mapping)))  # type: ignore[arg-type] # rejects results
         work.inputs = sort_inputs(given, mapped=reading.mapping is not None)
-        table = choose(table_of(work.inputs.runs, reading), reading.choice)
+        work.source = table = choose(table_of(work.inputs.runs, reading), reading.choice)
     if table.n:
         work.over_runs(table)
     work.over_files()
+    work.check_metrics()
     names = [each.name for each in work.described]
     work.keep_command("report", options, work.all_inputs)
     return Report(

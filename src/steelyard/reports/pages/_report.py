@@ -20,6 +20,8 @@ def _pages(report: Report) -> Iterator[Page]:
     for name in report.sections:
         if name in report.results:
             page = page_of(report.results[name])
+            if name == "measure" and report.ranking is not None:  # the ranking has the same figures
+                page = replace(page, draw=None)
             yield replace(page, facts=(*page.facts, ("command", f"{report.commands[name]} --json")))
         elif name == "findings":
             yield findings_page(report.findings, rejected=report.rejected_count)
