@@ -96,6 +96,9 @@ CASES = [
     Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
+    Case("prices", {}, None),
+    Case("prices", {"model": "claude-opus-4-6"}, None),
+    Case("prices", {"model": "deepseek-chat", "on": "2026-01-01"}, None),
 ]
 """At least one per question; together they show every part of an answer."""
 

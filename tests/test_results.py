@@ -29,6 +29,7 @@ from steelyard.questions.doctor import examine
 from steelyard.questions.explain import Explanation
 from steelyard.questions.formats import formats
 from steelyard.questions.metrics import metrics
+from steelyard.questions.prices import prices
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
@@ -114,6 +115,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
     "Formats": lambda _: formats(),
     "Metrics": lambda _: metrics(),
+    "Prices": lambda _: prices("claude-opus-4-6"),
     "ApiRoutes": lambda _: routes_listed(),
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
@@ -356,7 +358,7 @@ def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
         ("metrics", "metrics"),
         ("metrics cost_of_pass", "metrics"),
         ("prices", "price_tables"),
-        ("prices o3", "prices"),
+        ("prices o3", "models"),
         ("profiles", "profiles"),
         ("profiles outcome-1", "constants"),
         ("doctor", "checks"),

@@ -20,7 +20,7 @@ def test_without_a_model_the_books_are_listed(capsys: pytest.CaptureFixture[str]
         ("spec", False),
     ]
     assert price_tables[0]["version"][0].isdigit()
-    assert price_tables[0]["models"] > 2_000
+    assert price_tables[0]["model_count"] > 2_000
     assert run(["prices"]) == 0
     shown = capsys.readouterr().out
     assert "genai-prices" in shown
@@ -29,7 +29,7 @@ def test_without_a_model_the_books_are_listed(capsys: pytest.CaptureFixture[str]
 
 def test_a_model_has_a_line_for_each_day_and_context_size(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prices", "claude-opus-4.6", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    (answer,) = json.loads(capsys.readouterr().out)["models"]
     assert (answer["id"], answer["provider"]) == ("claude-opus-4-6", "anthropic")
     places = [(line["since"], line["above_input_tokens"]) for line in answer["prices"]]
     assert places == [(None, None), (None, 200_000), ("2026-03-13", None)]
@@ -38,16 +38,16 @@ def test_a_model_has_a_line_for_each_day_and_context_size(capsys: pytest.Capture
 
 def test_on_a_day_only_its_prices_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prices", "o3", "--on", "2025-06-09", "--json"]) == 0
-    (line,) = json.loads(capsys.readouterr().out)["prices"]
+    (line,) = json.loads(capsys.readouterr().out)["models"][0]["prices"]
     assert line["usd_per_million"]["input_tokens"] == 10.0
     assert run(["prices", "o3", "--on", "2025-06-10", "--json"]) == 0
-    (line,) = json.loads(capsys.readouterr().out)["prices"]
+    (line,) = json.loads(capsys.readouterr().out)["models"][0]["prices"]
     assert line["usd_per_million"]["input_tokens"] == 2.0
 
 
 def test_prices_by_time_of_day_are_all_shown_for_a_day(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prices", "deepseek-chat", "--on", "2026-01-01", "--json"]) == 0
-    lines = json.loads(capsys.readouterr().out)["prices"]
+    lines = json.loads(capsys.readouterr().out)["models"][0]["prices"]
     assert [line["between"] for line in lines] == [None, ["00:30", "16:30"]]
     assert run(["prices", "deepseek-chat"]) == 0
     assert "00:30-16:30" in capsys.readouterr().out
@@ -79,6 +79,6 @@ def test_wrong_usage_exits_2(arguments: list[str]) -> None:
 
 def test_importing_prices_stays_light() -> None:
     heavy = ["numpy", "polars", "genai_prices", "pydantic", "rapidfuzz", "rich"]
-    code = f"import sys, steelyard.cli.prices; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, steelyard.questions.prices; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -126,10 +126,12 @@ def walk_tree(entry: Any, below: str, depth: int = 0) -> Iterator[tuple[int, Any
 
 @cache
 def _optional_structs(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the fields that are a struct or None: None has no columns."""
+    """Return the fields that are a struct or a named tuple, or None: None has no columns."""
     hints = get_type_hints(kind)
     optional = {name: get_args(hints[name]) for name in kind.__struct_fields__ if NoneType in get_args(hints[name])}
-    return frozenset(name for name, parts in optional.items() if any(_is_struct(part) for part in parts))
+    return frozenset(
+        name for name, parts in optional.items() if any(_is_struct(part) or hasattr(part, "_fields") for part in parts)
+    )
 
 
 def _joined(levels: Sequence[tuple[str, Row]]) -> Row:

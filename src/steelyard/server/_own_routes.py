@@ -57,6 +57,7 @@ def routes_listed(*_asked: object) -> ApiRoutes:
 OWN_ROUTES = (
     question_route("formats"),
     question_route("metrics"),
+    question_route("prices"),
     Route(
         path="/routes",
         sentence="All routes of this API.",
