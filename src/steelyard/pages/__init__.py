@@ -104,6 +104,9 @@ if TYPE_CHECKING:
         markdown_text as markdown_text,
         number_text as number_text,
     )
+    from steelyard.pages._run_columns import (
+        run_column as run_column,
+    )
     from steelyard.pages._terminal_tables import (
         IN_A_PIPE as IN_A_PIPE,
         Cell as Cell,

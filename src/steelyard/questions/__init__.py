@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         question_names as question_names,
     )
     from steelyard.questions._run_rows import (
+        RunList as RunList,
         list_runs as list_runs,
     )
     from steelyard.questions._sources import (

@@ -1,16 +1,23 @@
-"""The runs as the rows of a page: who, at what, with which verdict, score, cost and time."""
+"""List of runs: task, agent, verdict, score, cost and time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+
+from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
+from steelyard.metrics import catalog
 from steelyard.profiles import Profile
+from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Missing, iso
-from steelyard.results import RunList, RunRows
+from steelyard.results import RunRows
 
 if TYPE_CHECKING:
+    from steelyard.pages import Page
     from steelyard.tables import RunTable
 
 MAX_ROWS = 50_000
@@ -19,12 +26,69 @@ FIGURES = ("pass_rate", "impl_rate", "overall_score", "cost_usd", "total_tokens"
 VERDICTS = {1.0: "passed", 0.0: "failed"}
 
 
+class ListedRun(Part, frozen=True, kw_only=True):
+    """A run with its verdict, score, cost and time; what it does not report is None."""
+
+    run: str
+    """Id."""
+    task: str
+    agent: str | None = None
+    model: str | None = None
+    tier: str | None = None
+    attempt: int | None = None
+    outcome: str | None = None
+    """passed, failed, errored or not_scored; None without a verdict."""
+    impl_rate: float | None = None
+    cost_usd: float | None = None
+    total_tokens: float | None = None
+    duration_seconds: float | None = None
+    started: str | None = None
+    """Start in UTC, to the minute."""
+
+
+class RunList(Answer, frozen=True, kw_only=True):
+    """Runs with their verdict, score, cost and time."""
+
+    rows: ClassVar[Rows] = Rows("runs")
+    profile: str
+    prices: str
+    sentence: str
+    """Summary of the runs in one sentence."""
+    runs: tuple[ListedRun, ...]
+    """In the order of their keys."""
+
+    @property
+    def about(self) -> str:
+        """Number of runs."""
+        return counted(len(self.runs), "run")
+
+
 def list_runs(table: RunTable, profile: Profile) -> RunList:
-    """Every run as a row."""
+    """Return every run."""
     rows = run_rows(table, profile, most=table.n)
-    names = list(rows.columns)
-    listed = tuple(dict(zip(names, row, strict=True)) for row in zip(*rows.columns.values(), strict=True))
-    return RunList(runs=listed, sentence=rows.sentence, profile=profile.name, prices=table.price_table)
+    names = [name for name in ListedRun.__struct_fields__ if name in rows.columns]
+    listed = zip(*(rows.columns[name] for name in names), strict=True)
+    runs = msgspec.convert([dict(zip(names, row, strict=True)) for row in listed], tuple[ListedRun, ...])
+    return RunList(runs=runs, sentence=rows.sentence, profile=profile.name, prices=table.price_table)
+
+
+def page(answer: RunList) -> Page:
+    """Return one row per run, with a link to its page."""
+    values = {name: [getattr(run, name) for run in answer.runs] for name in ListedRun.__struct_fields__}
+    columns = {
+        name: pages.run_column(name, column, catalog())
+        for name, column in values.items()
+        if any(value is not None for value in column)
+    }
+    if answer.runs:
+        columns["run"] = replace(columns["run"], links=[pages.id_path("runs", run.run) for run in answer.runs])
+    return pages.Page(
+        name="runs",
+        title="What ran, and what did each run cost?",
+        answer=answer.sentence,
+        table=pages.PageTable(caption="Runs", columns=tuple(columns.values())),
+        facts=(("profile", answer.profile), ("prices", answer.prices)),
+    )
 
 
 def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> RunRows:

@@ -177,9 +177,6 @@ if TYPE_CHECKING:
         TextPiece as TextPiece,
         piece_of as piece_of,
     )
-    from steelyard.results._run_list import (
-        RunList as RunList,
-    )
     from steelyard.results._speedup import (
         BenchmarkNode as BenchmarkNode,
         BenchmarkSpeedup as BenchmarkSpeedup,

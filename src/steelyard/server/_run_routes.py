@@ -16,6 +16,7 @@ from steelyard.questions import (
     MeasureOptions,
     RankOptions,
     RepeatabilityOptions,
+    RunList,
     RunsSource,
     SpeedupOptions,
     TaskFileOptions,
@@ -33,7 +34,6 @@ from steelyard.results import (
     Repeatability,
     Result,
     RunDetail,
-    RunList,
     RunOutput,
     SpeedupResult,
 )

@@ -21,7 +21,6 @@ from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._run import run_page
-from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
@@ -42,7 +41,6 @@ from steelyard.results import (
     Result,
     ReviewDesk,
     RunDetail,
-    RunList,
     Season,
     SpeedupResult,
     TaskDetails,
@@ -88,7 +86,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Registry: registry_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,
-    RunList: run_list_page,
     RunDetail: run_page,
     Season: season_page,
     SpeedupResult: speedup_page,
