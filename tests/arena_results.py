@@ -10,6 +10,9 @@ from steelyard import questions
 from steelyard.arena import Arena
 from steelyard.questions.arena.changes import arena_changes
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.model_abilities import arena_model_abilities
+from steelyard.questions.arena.model_correctness import arena_model_correctness
+from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
@@ -122,9 +125,9 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: questions.tool_bias(filled(folder)),
     "FittedModels": lambda folder: questions.fit_models(learning(folder)),
-    "AbilityRanking": lambda folder: questions.abilities(learning(folder)),
-    "PredictedScores": lambda folder: questions.predict(learning(folder), "task-1"),
-    "CorrectnessEstimates": lambda folder: questions.correctness(learning(folder)),
-    "CorrectnessEstimates of a task": lambda folder: questions.correctness(learning(folder), "task-0"),
+    "AbilityRanking": lambda folder: arena_model_abilities(learning(folder)),
+    "PredictedScores": lambda folder: arena_model_predict(learning(folder), "task-1"),
+    "CorrectnessEstimates": lambda folder: arena_model_correctness(learning(folder)),
+    "CorrectnessEstimates of a task": lambda folder: arena_model_correctness(learning(folder), "task-0"),
     "ProfileComparison": lambda folder: questions.compare_profiles(filled(folder), "arena-1", "arena-1"),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import steelyard as sy
-from arena_results import rated_arena
+from arena_results import learning, rated_arena
 from steelyard.questions import Answer, Question, question_named, review_submission
 from steelyard.records import encode_run
 
@@ -99,6 +99,10 @@ CASES = [
     Case("prices", {}, None),
     Case("prices", {"model": "claude-opus-4-6"}, None),
     Case("prices", {"model": "deepseek-chat", "on": "2026-01-01"}, None),
+    Case("arena_model_abilities", {}, "learning.db"),
+    Case("arena_model_predict", {"task": "task-1"}, "learning.db"),
+    Case("arena_model_correctness", {}, "learning.db"),
+    Case("arena_model_correctness", {"task": "task-0"}, "learning.db"),
 ]
 """At least one per question; together they show every part of an answer."""
 
@@ -124,4 +128,5 @@ def write_inputs(folder: Path) -> Path:
     arena = rated_arena(folder)
     review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
     arena.store.close()
+    learning(folder).store.close()
     return folder

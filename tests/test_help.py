@@ -52,9 +52,6 @@ DRAWN = {
     "arena leaderboard": results.TaskLeaderboard,
     "arena compare-profiles": results.ProfileComparison,
     "arena bias": results.ToolBias,
-    "arena model abilities": results.AbilityRanking,
-    "arena model predict": results.PredictedScores,
-    "arena model correctness": results.CorrectnessEstimates,
 }
 """The result that each command with --figure draws."""
 ARENA = {

@@ -19,6 +19,9 @@ from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
 from steelyard.questions import question_named, question_names
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.model_abilities import arena_model_abilities
+from steelyard.questions.arena.model_correctness import arena_model_correctness
+from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Outliers, Result, figure_names
@@ -66,7 +69,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         questions.compare_profiles(store, "arena-1", "arena-1"),
     ]
     learned = learning(tmp_path_factory.mktemp("learning"))
-    made += [questions.abilities(learned), questions.predict(learned, "task-1"), questions.correctness(learned)]
+    made += [arena_model_abilities(learned), arena_model_predict(learned, "task-1"), arena_model_correctness(learned)]
     return {type(result): result for result in made}
 
 

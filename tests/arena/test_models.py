@@ -18,6 +18,9 @@ from steelyard.arena import Arena, create_arena, fit_if_due, fit_models, open_ar
 from steelyard.cli import run
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions.arena.model_abilities import arena_model_abilities
+from steelyard.questions.arena.model_correctness import arena_model_correctness
+from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.reports import leaderboard_table
 from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
@@ -142,7 +145,7 @@ def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=400)
     fit_models(arena)
-    ranking = questions.abilities(arena)
+    ranking = arena_model_abilities(arena)
     assert ranking.version is not None
     assert (ranking.version.number, ranking.version.seen) == (1, 400)
     tools = ranking.model.tools
@@ -192,21 +195,21 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
     ]
     arena.submit(absent)
     fit_models(arena)
-    scores = questions.predict(arena, "task-5")
+    scores = arena_model_predict(arena, "task-5")
     untried = [score for score in scores.scores if score.submissions == 0]
     assert ("agent-2", "model-1") in [tuple(score.key.values()) for score in untried]
     assert sum(score.submissions for score in scores.scores) == sum(each["task_id"] == "task-5" for each in absent)
     for score in scores.scores:
         assert 0 <= score.prediction.low <= score.prediction.estimate <= score.prediction.high <= 100
     with pytest.raises(UnknownNameError):
-        questions.predict(arena, "task-99")
+        arena_model_predict(arena, "task-99")
 
 
 def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
     arena = model_arena(store, is_automatic=False, abilities={**MODELS["abilities"], "anomaly_threshold": 2.5})
     fill(arena, submissions=300)
     learned = fit_models(arena)
-    anomalies = questions.abilities(arena).model.anomalies
+    anomalies = arena_model_abilities(arena).model.anomalies
     assert anomalies
     assert {finding.code for finding in learned.findings} == {"anomalous_score"}
     about = questions.show_submission(arena, anomalies[0].submission_id).model_estimates
@@ -219,7 +222,7 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     fill(arena, submissions=600)
     as_if_tested(arena)
     fit_models(arena)
-    learned = questions.correctness(arena, "task-0")
+    learned = arena_model_correctness(arena, "task-0")
     model = learned.model
     assert model.reason is None
     assert model.brier < model.brier_baseline
@@ -235,7 +238,7 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     assert of_tested is not None
     assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which determine correctness")
     with pytest.raises(UsageError, match="the task has tests"):
-        questions.correctness(arena, "task-9")
+        arena_model_correctness(arena, "task-9")
 
 
 @pytest.mark.parametrize("count", [20, 90])
@@ -244,7 +247,7 @@ def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> N
     fill(arena, submissions=count)
     as_if_tested(arena)
     fit_models(arena)
-    model = questions.correctness(arena).model
+    model = arena_model_correctness(arena).model
     assert model.reason == f"not enough submissions with test results: {model.examples} of 100"
     assert model.coefficients == ()
     about = questions.show_submission(arena, "s-0").model_estimates
@@ -256,7 +259,7 @@ def test_tests_that_were_never_run_are_no_examples(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=300)  # without artifacts tests count as not met, which says nothing of the code
     fit_models(arena)
-    assert questions.correctness(arena).model.examples == 0
+    assert arena_model_correctness(arena).model.examples == 0
 
 
 def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
@@ -265,10 +268,10 @@ def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
     assert kept(store) == []
     with pytest.raises(UsageError, match="does not enable models"):
         fit_models(arena)
-    assert "does not enable models" in (questions.abilities(arena).model.reason or "")
-    assert questions.abilities(arena).version is None
-    assert questions.predict(arena, "task-1").scores == ()
-    assert questions.correctness(arena).model.reason is not None
+    assert "does not enable models" in (arena_model_abilities(arena).model.reason or "")
+    assert arena_model_abilities(arena).version is None
+    assert arena_model_predict(arena, "task-1").scores == ()
+    assert arena_model_correctness(arena).model.reason is not None
     assert questions.show_submission(arena, "s-0").model_estimates is None
 
 
@@ -278,7 +281,7 @@ def test_too_few_tools_are_told(store: Store) -> None:
         arena.add_task(task)
     arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
     fit_models(arena)
-    assert questions.abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
+    assert arena_model_abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
 
 
 def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> None:
@@ -289,19 +292,19 @@ def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> No
     nameless = [{key: value for key, value in each.items() if key not in ("agent", "model")} for each in made[:30]]
     arena.submit(nameless + made[30:])
     fit_models(arena)
-    told = questions.abilities(arena).model
+    told = arena_model_abilities(arena).model
     assert (told.submissions, told.unnamed) == (170, 30)
 
 
 def test_earlier_versions_stay_and_can_be_asked_for(store: Store) -> None:
     arena = model_arena(store)
     fill(arena, submissions=100)
-    assert questions.abilities(arena, version=1).version is not None
-    latest = questions.abilities(arena).version
+    assert arena_model_abilities(arena, version=1).version is not None
+    latest = arena_model_abilities(arena).version
     assert latest is not None
     assert latest.number == 3  # at 40, 60 and 90
     with pytest.raises(UnknownNameError, match="abilities version"):
-        questions.abilities(arena, version=7)
+        arena_model_abilities(arena, version=7)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +333,7 @@ def test_the_commands_tell_what_was_learned(
     assert "abilities: version 1, new, 500 submissions" in capsys.readouterr().out
     assert run(["arena", "model", "abilities", *at]) == 0
     told = capsys.readouterr().out
-    assert "Tools by ability" in told
+    assert "Tools by predicted score on an average task" in told
     assert "version 1: 500 submissions, 8 tools, 24 tasks" in told
     assert run(["arena", "model", "predict", "task-1", *at]) == 0
     assert "Predicted overall score" in capsys.readouterr().out

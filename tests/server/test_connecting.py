@@ -131,9 +131,9 @@ ASKED: dict[str, ApiFunction] = {
     "history": lambda arena: arena.history(task="b"),
     "changes": lambda arena: arena.changes(since="2020-01-01"),
     "bias": lambda arena: arena.bias(confidence=0.9),
-    "abilities": lambda arena: arena.abilities(),
-    "predict": lambda arena: arena.predict("b"),
-    "correctness": lambda arena: arena.correctness(),
+    "abilities": lambda arena: arena.model_abilities(),
+    "predict": lambda arena: arena.model_predict("b"),
+    "correctness": lambda arena: arena.model_correctness(),
 }
 
 

@@ -37,13 +37,14 @@ if TYPE_CHECKING:
         find_tasks as find_tasks,
         load_tasks as load_tasks,
     )
-    from steelyard.arena.models._asking import (
-        fitted_abilities as fitted_abilities,
-        fitted_correctness as fitted_correctness,
+    from steelyard.arena.models._queries import (
         model_estimates as model_estimates,
         predict_scores as predict_scores,
+        read_abilities as read_abilities,
+        read_correctness as read_correctness,
     )
     from steelyard.arena.models._versions import (
+        anomaly_findings as anomaly_findings,
         fit_if_due as fit_if_due,
         fit_models as fit_models,
     )

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from steelyard.cli._arena_options import ResultFile, StoreOption, TaskName
-from steelyard.cli._arena_views import check_out, print_result
-from steelyard.cli._options import FigureName, FromOne, Json, NoCsvEscape
+from steelyard.cli._arena_options import StoreOption
+from steelyard.cli._arena_views import print_result
+from steelyard.cli._options import Json
 from steelyard.cli._print import print_findings
-from steelyard.results import AbilityRanking, CorrectnessEstimates, PredictedScores
+from steelyard.cli._question_commands import command_named
 from steelyard.settings import DEFAULT_STORE
 
-if TYPE_CHECKING:
-    from steelyard.pages import TextTable
-
 model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
-
-VersionOption = Annotated[FromOne | None, Parameter(help="Model version (default: the latest).")]
 
 
 @model.command
@@ -42,86 +37,9 @@ def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return 0
 
 
-@model.command
-def abilities(
-    *,
-    version: VersionOption = None,
-    store: StoreOption = DEFAULT_STORE,
-    out: ResultFile = None,
-    figure: FigureName = None,
-    no_csv_escape: NoCsvEscape = False,
-    json: Json = False,
-) -> int:
-    """Rank agents by ability, adjusted for task difficulty.
-
-    Example: steelyard arena model abilities
-    Example: steelyard arena model abilities --version 3 --out abilities.html
-    """
-    from steelyard.questions import abilities as fitted_abilities  # brings SQLAlchemy
-    from steelyard.reports import abilities_line, abilities_tables
-
-    check_out(AbilityRanking, figure, out, no_csv_escape=no_csv_escape)
-    fitted = fitted_abilities(store, version=version)
-    parts: list[str | TextTable] = [abilities_line(fitted), *abilities_tables(fitted)]
-    print_result(fitted, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
-    if not json:
-        print_findings(fitted.findings)
-    return 0
-
-
-@model.command
-def predict(
-    task: TaskName,
-    /,
-    *,
-    version: VersionOption = None,
-    store: StoreOption = DEFAULT_STORE,
-    out: ResultFile = None,
-    figure: FigureName = None,
-    no_csv_escape: NoCsvEscape = False,
-    json: Json = False,
-) -> int:
-    """Predict the next score of each agent.
-
-    Each prediction has a prediction interval at the confidence level of the profile.
-
-    Example: steelyard arena model predict fix-race
-    """
-    from steelyard.questions import predict as predict_scores  # brings SQLAlchemy
-    from steelyard.reports import prediction_line, prediction_table
-
-    check_out(PredictedScores, figure, out, no_csv_escape=no_csv_escape)
-    scores = predict_scores(store, task, version=version)
-    parts: list[str | TextTable] = [prediction_line(scores), *([prediction_table(scores)] if scores.scores else [])]
-    return print_result(scores, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
-
-
-@model.command
-def correctness(
-    task: Annotated[str | None, Parameter(help="Id of a task without tests.")] = None,
-    /,
-    *,
-    version: VersionOption = None,
-    store: StoreOption = DEFAULT_STORE,
-    out: ResultFile = None,
-    figure: FigureName = None,
-    no_csv_escape: NoCsvEscape = False,
-    json: Json = False,
-) -> int:
-    """Show the probability that untested submissions are correct.
-
-    The result includes calibration, coefficients and, for a task, the probability that each submission is correct.
-
-    Example: steelyard arena model correctness
-    Example: steelyard arena model correctness write-docs
-    """
-    from steelyard.questions import correctness as fitted_correctness  # brings SQLAlchemy
-    from steelyard.reports import correctness_lines, correctness_tables
-
-    check_out(CorrectnessEstimates, figure, out, no_csv_escape=no_csv_escape)
-    fitted = fitted_correctness(store, task, version=version)
-    parts: list[str | TextTable] = [*correctness_lines(fitted), *correctness_tables(fitted)]
-    return print_result(fitted, parts, json=json, out=out, figure=figure, no_csv_escape=no_csv_escape)
+model.command(command_named("arena_model_abilities"))
+model.command(command_named("arena_model_predict"))
+model.command(command_named("arena_model_correctness"))
 
 
 @model.command

@@ -112,9 +112,6 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "arena leaderboard": ("dots", "strip"),
     "arena compare-profiles": ("ranks",),
     "arena bias": ("forest",),
-    "arena model abilities": ("dots",),
-    "arena model predict": ("dots",),
-    "arena model correctness": ("reliability",),
 }
 """The figures of commands that are not questions yet, the default first; their results are slow to import."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)

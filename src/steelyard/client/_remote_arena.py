@@ -26,14 +26,11 @@ from steelyard.records import (
 )
 from steelyard.results import (
     ASSIGNMENT_SEED,
-    AbilityRanking,
     Assignments,
-    CorrectnessEstimates,
     Evaluation,
     Leaderboard,
     Outliers,
     PeerReview,
-    PredictedScores,
     Rated,
     Receipt,
     Registry,
@@ -284,20 +281,6 @@ class RemoteArena(ArenaMethods):
         """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
         response = self._server.post("/weights", {}) if fit else self._server.get("/weights")
         return _converted(response, WeightVersions)
-
-    def abilities(self, *, version: int | None = None) -> AbilityRanking:
-        """Return tool abilities and task difficulties."""
-        return _converted(self._server.get("/abilities", {"version": version}), AbilityRanking)
-
-    def predict(self, task: str, *, version: int | None = None) -> PredictedScores:
-        """Return the predicted score of every agent on a task, attempted or not."""
-        return _converted(
-            self._server.get(f"/tasks/{_segment(task)}/predictions", {"version": version}), PredictedScores
-        )
-
-    def correctness(self, task: str | None = None, *, version: int | None = None) -> CorrectnessEstimates:
-        """Return the correctness model and its calibration; for a task without tests, also the predictions."""
-        return _converted(self._server.get("/correctness", {"task": task, "version": version}), CorrectnessEstimates)
 
     def _whole(
         self,

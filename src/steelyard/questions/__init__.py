@@ -30,10 +30,7 @@ if TYPE_CHECKING:
         withdraw_submission as withdraw_submission,
     )
     from steelyard.questions._arena_models import (
-        abilities as abilities,
-        correctness as correctness,
         fit_models as fit_models,
-        predict as predict,
     )
     from steelyard.questions._arena_object import (
         LocalArena as LocalArena,

@@ -93,6 +93,9 @@ class Rows:
             for depth, each in (found for root in roots for found in walk_tree(root, self.below[place])):
                 yield [*outer, (singular(place), {"depth": depth, **self._entry_cells(each)})]
             return
+        if isinstance(entries, msgspec.Struct):  # a part of the answer: it gives no columns
+            yield from self._levels(entries, below, outer, parallel)
+            return
         keyed = entries.items() if isinstance(entries, Mapping) else enumerate(entries)
         for key, each in keyed:
             cells: Row = {self.keys.get(place, singular(place)): key} if isinstance(entries, Mapping) else {}

@@ -45,9 +45,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     seasons = _arena_seasons.seasons
     verify_season = _arena_seasons.verify_kept
     fit_models = _arena_models.fit_models
-    abilities = _arena_models.abilities
-    predict = _arena_models.predict
-    correctness = _arena_models.correctness
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
         task_heading_lines as task_heading_lines,
     )
     from steelyard.reports._arena_models import (
-        abilities_line as abilities_line,
-        abilities_tables as abilities_tables,
-        correctness_lines as correctness_lines,
-        correctness_tables as correctness_tables,
         fit_lines as fit_lines,
-        prediction_line as prediction_line,
-        prediction_table as prediction_table,
     )
     from steelyard.reports._arena_ratings import (
         assignments_parts as assignments_parts,

@@ -199,39 +199,6 @@ class FittedModels(FieldsResult):
         return flat_rows(self.versions)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class AbilityRanking(FieldsResult):
-    """Tools ranked by ability, with their plain mean, and tasks by difficulty."""
-
-    version: VersionOf | None
-    """None if no model has been fitted (see `reason`)."""
-    model: Abilities
-    findings: tuple[Finding, ...] = ()
-    """Anomalous scores, for manual review."""
-
-    def _about(self) -> str:
-        tools, tasks = len(self.model.tools), len(self.model.tasks)
-        return self.model.reason or f"{version_text(self.version)}: {tools:,} tools, {tasks:,} tasks"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per tool, by rank."""
-        return [
-            {
-                "rank": tool.rank,
-                **tool.key,
-                "ability": tool.ability.estimate,
-                "low": tool.ability.low,
-                "high": tool.ability.high,
-                "mean_rank": tool.mean_rank,
-                "mean_score": tool.mean_score,
-                "correctness_ability": tool.correctness_ability and tool.correctness_ability.estimate,
-                "tasks": tool.tasks,
-                "submissions": tool.submissions,
-            }
-            for tool in self.model.tools
-        ]
-
-
 class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted score of a tool on a task."""
 
@@ -244,38 +211,6 @@ class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):
     """Number of submissions to the task when the model was fitted; 0 if it was not attempted."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PredictedScores(FieldsResult):
-    """Predicted score of every tool on a task, attempted or not, best first."""
-
-    version: VersionOf | None
-    """None if no model has been fitted (see `reason`)."""
-    task_id: str
-    task: TaskDifficulty | None
-    """None if the task was not in the fit; predictions are then for an average task."""
-    confidence: float
-    scores: tuple[PredictedScore, ...]
-    reason: str | None = None
-    """Why there are no predictions; None if there are."""
-
-    def _about(self) -> str:
-        return f"{self.task_id}: {self.reason or f'{len(self.scores):,} tools, {version_text(self.version)}'}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per tool."""
-        return [
-            {
-                **score.key,
-                "prediction": score.prediction.estimate,
-                "low": score.prediction.low,
-                "high": score.prediction.high,
-                "correctness": score.correctness,
-                "submissions": score.submissions,
-            }
-            for score in self.scores
-        ]
-
-
 class CorrectnessPrediction(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted probability that a submission is correct, with the contribution of each feature."""
 
@@ -284,31 +219,6 @@ class CorrectnessPrediction(msgspec.Struct, frozen=True, kw_only=True):
     p_correct: float
     parts: dict[str, float]
     """Contribution of each feature and the intercept to the logit; unknown features contribute nothing."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class CorrectnessEstimates(FieldsResult):
-    """The correctness model, its calibration, and its predictions for a task without tests."""
-
-    version: VersionOf | None
-    """None if no model has been fitted (see `reason`)."""
-    model: CorrectnessModel
-    predictions: tuple[CorrectnessPrediction, ...] = ()
-    """Predictions for the submissions to the requested task."""
-    task_id: str | None = None
-
-    def _about(self) -> str:
-        model = self.model
-        return model.reason or f"{version_text(self.version)}: Brier score {model.brier:.3f}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per coefficient; for a task, one row per submission."""
-        if self.task_id is not None:
-            return [
-                {"submission_id": each.submission_id, "task_id": each.task_id, "p_correct": each.p_correct}
-                for each in self.predictions
-            ]
-        return flat_rows(self.model.coefficients)
 
 
 class ModelEstimates(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,9 +18,7 @@ from steelyard.results._arena_figures import (
     task_dots,
 )
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
-from steelyard.results._arena_models import AbilityRanking, CorrectnessEstimates, PredictedScores
 from steelyard.results._base import Result
-from steelyard.results._model_figures import ability_dots, correctness_reliability, prediction_dots
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
 from steelyard.results._run_detail import RunDetail
@@ -45,9 +43,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Leaderboard: {"dots": leader_dots},
     Evaluation: {"scores": score_dots},
     ToolBias: {"forest": bias_dots},
-    AbilityRanking: {"dots": ability_dots},
-    PredictedScores: {"dots": prediction_dots},
-    CorrectnessEstimates: {"reliability": correctness_reliability},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
 }

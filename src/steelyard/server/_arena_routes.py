@@ -9,14 +9,11 @@ from msgspec import Meta
 
 from steelyard.questions import (
     ArenaSource,
-    abilities,
-    correctness,
     leaderboard,
     list_tasks,
     list_users,
     outliers,
     pending_ratings,
-    predict,
     ratings,
     review_desk,
     seasons,
@@ -29,14 +26,11 @@ from steelyard.questions import (
     weights,
 )
 from steelyard.results import (
-    AbilityRanking,
     Assignments,
-    CorrectnessEstimates,
     Evaluation,
     Leaderboard,
     Outliers,
     PeerReview,
-    PredictedScores,
     Registry,
     ReviewDesk,
     Season,
@@ -134,23 +128,6 @@ class OutliersQuery(Paged, frozen=True, kw_only=True):
     task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
-VersionNumber = Annotated[int | None, Meta(description="Model version (default: the latest).")]
-
-
-class VersionQuery(Query, frozen=True, kw_only=True):
-    """Model version to show."""
-
-    version: VersionNumber = None
-
-
-class CorrectnessQuery(VersionQuery, frozen=True, kw_only=True):
-    """Model version and task."""
-
-    task: Annotated[
-        str | None, Meta(description="Task without tests, to predict the correctness of its submissions.")
-    ] = None
-
-
 def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboardQuery) -> TaskLeaderboard:
     return task_leaderboard(
         source.arena,
@@ -234,30 +211,9 @@ ARENA_ROUTES = (
             source.arena, policy=query.policy, confidence=query.confidence
         ),
     ),
-    Route(
-        path="/abilities",
-        sentence="Agents by ability, adjusted for task difficulty, and tasks by difficulty.",
-        command="arena model abilities",
-        result=AbilityRanking,
-        query=VersionQuery,
-        over_arena=lambda source, _values, query: abilities(source.arena, version=query.version),
-    ),
-    Route(
-        path="/tasks/{task}/predictions",
-        sentence="Predicted score of every agent on a task, with prediction intervals.",
-        command="arena model predict {task}",
-        result=PredictedScores,
-        query=VersionQuery,
-        over_arena=lambda source, values, query: predict(source.arena, values["task"], version=query.version),
-    ),
-    Route(
-        path="/correctness",
-        sentence="Probability that a submission without tests is correct: calibration, coefficients, predictions.",
-        command="arena model correctness",
-        result=CorrectnessEstimates,
-        query=CorrectnessQuery,
-        over_arena=lambda source, _values, query: correctness(source.arena, query.task, version=query.version),
-    ),
+    question_route("arena_model_abilities"),
+    question_route("arena_model_predict"),
+    question_route("arena_model_correctness"),
     question_route("arena_review_log", page=""),
     Route(
         path="/users",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.arena.models._asking import (
-        fitted_abilities as fitted_abilities,
-        fitted_correctness as fitted_correctness,
+    from steelyard.arena.models._queries import (
         model_estimates as model_estimates,
         predict_scores as predict_scores,
+        read_abilities as read_abilities,
+        read_correctness as read_correctness,
     )
     from steelyard.arena.models._versions import (
         fit_if_due as fit_if_due,

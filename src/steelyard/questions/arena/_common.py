@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -25,6 +26,11 @@ def score_axis(title: str = "Overall score") -> Axis:
 def score_column(name: str, title: str, values: Sequence[float | None]) -> Column:
     """Return a column of scores, which have two decimals."""
     return Column(name=name, title=title, values=values, decimals=2)
+
+
+def spared(column: Column, spare: int = 1) -> Column:
+    """Return the column as one that a narrow terminal may drop; the largest number goes first."""
+    return replace(column, spare=spare)
 
 
 def time_from(text: str) -> datetime:

@@ -20,7 +20,7 @@ from steelyard.formatting import counted
 from steelyard.questions._answer import Drawing, Part, Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
-from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, time_from
+from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, time_from
 from steelyard.records import DAY, is_storable, iso
 from steelyard.results import Review
 from steelyard.store.schema import baselines, submissions, tasks
@@ -194,14 +194,17 @@ def page(answer: ScoreHistory) -> Page:
         pages.time_column("submitted_at", "submitted", [moment.submitted_at for moment in moments]),
         pages.id_column("submission_id", "submission", "submissions", [moment.submission_id for moment in moments]),
         pages.id_column("task_id", "task", "tasks", [moment.task_id for moment in moments]),
-        pages.text_column("submitter", "submitter", [moment.submitter for moment in moments]),
+        spared(pages.text_column("submitter", "submitter", [moment.submitter for moment in moments])),
         score_column("overall_score", "original score", [moment.overall_score for moment in moments]),
         score_column("best_so_far", "best so far", [moment.best_so_far for moment in moments]),
-        pages.text_column(
-            "lead", "took the lead", ["yes" if moment.submission_id in leads else None for moment in moments]
+        spared(
+            pages.text_column(
+                "lead", "took the lead", ["yes" if moment.submission_id in leads else None for moment in moments]
+            ),
+            3,
         ),
-        pages.count_column("baseline_version", "baseline", [moment.baseline_version for moment in moments]),
-        pages.text_column("profile", "profile", [moment.profile for moment in moments]),
+        spared(pages.count_column("baseline_version", "baseline", [moment.baseline_version for moment in moments]), 2),
+        spared(pages.text_column("profile", "profile", [moment.profile for moment in moments]), 3),
     )
     notes = [
         f"Baseline {version['version']} from {counted(int(version['from_n']), 'submission')}."

@@ -8,7 +8,6 @@ from typing import Any
 from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page
 from steelyard.reports.pages._leaders import leaders_page
-from steelyard.reports.pages._models import abilities_page, correctness_page, predictions_page
 from steelyard.reports.pages._people import (
     assignments_page,
     ratings_page,
@@ -25,16 +24,13 @@ from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.results import (
-    AbilityRanking,
     AllLeaderboards,
     ApiRoutes,
     Assignments,
-    CorrectnessEstimates,
     Evaluation,
     Leaderboard,
     Outliers,
     PeerReview,
-    PredictedScores,
     ProfileComparison,
     Registry,
     Repeatability,
@@ -76,10 +72,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ApiRoutes: api_page,
     Assignments: assignments_page,
     Evaluation: submission_page,
-    PredictedScores: predictions_page,
     Leaderboard: leaders_page,
-    AbilityRanking: abilities_page,
-    CorrectnessEstimates: correctness_page,
     Outliers: outliers_page,
     PeerReview: ratings_page,
     ProfileComparison: profiles_page,

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.ingest import Arena, find_task
 from steelyard.arena.models._correctness import has_tests, predict_correctness
 from steelyard.arena.models._submission_columns import read_columns
-from steelyard.arena.models._versions import CORRECTNESS, HINT, SWITCHED_OFF, anomaly_findings
+from steelyard.arena.models._versions import CORRECTNESS, HINT, SWITCHED_OFF
 from steelyard.arena.scoring import (
     ABILITIES,
     SHRUNKEN_SCORE,
@@ -24,15 +24,14 @@ from steelyard.arena.scoring import (
 from steelyard.errors import UsageError
 from steelyard.results import (
     Abilities,
-    AbilityRanking,
     Between,
-    CorrectnessEstimates,
     CorrectnessModel,
+    CorrectnessPrediction,
     ModelEstimates,
     PredictedScore,
-    PredictedScores,
     TaskDifficulty,
     ToolAbility,
+    VersionOf,
 )
 from steelyard.statistics import student_quantile
 from steelyard.store import ModelVersion, model_version
@@ -41,16 +40,17 @@ from steelyard.store.schema import submissions, tasks
 MIN_SCORE, MAX_SCORE = 0.0, 100.0
 
 
-def fitted_abilities(arena: Arena, version: int | None = None) -> AbilityRanking:
-    """Return tools by ability and tasks by difficulty, from the latest version or the given one."""
+def read_abilities(arena: Arena, version: int | None = None) -> tuple[VersionOf | None, Abilities]:
+    """Return the latest version of the ability model, or the given one."""
     with arena.read() as connection:
         kept = model_version(connection, ABILITIES, version)
-    model = _abilities(arena, kept)
-    return AbilityRanking(version=version_of(kept), model=model, findings=anomaly_findings(model.anomalies))
+    return version_of(kept), _abilities(arena, kept)
 
 
-def predict_scores(arena: Arena, task_id: str, version: int | None = None) -> PredictedScores:
-    """Return the predicted score of every tool on the task, attempted or not, best first."""
+def predict_scores(
+    arena: Arena, task_id: str, version: int | None = None
+) -> tuple[VersionOf | None, Abilities, list[PredictedScore]]:
+    """Return the model and the predicted score of every tool on the task, attempted or not, best first."""
     with arena.read() as connection:
         find_task(connection, task_id, arena.rules)
         kept = model_version(connection, ABILITIES, version)
@@ -67,14 +67,7 @@ def predict_scores(arena: Arena, task_id: str, version: int | None = None) -> Pr
         for tool in model.tools
     ]
     scores.sort(key=lambda score: -score.prediction.estimate)
-    return PredictedScores(
-        version=version_of(kept),
-        task_id=task_id,
-        task=task,
-        confidence=model.confidence,
-        scores=tuple(scores),
-        reason=model.reason,
-    )
+    return version_of(kept), model, scores
 
 
 def _tried(
@@ -89,7 +82,9 @@ def _tried(
     return counts
 
 
-def fitted_correctness(arena: Arena, task_id: str | None = None, version: int | None = None) -> CorrectnessEstimates:
+def read_correctness(
+    arena: Arena, task_id: str | None = None, version: int | None = None
+) -> tuple[VersionOf | None, CorrectnessModel, Sequence[CorrectnessPrediction]]:
     """Return the correctness model; with a task that has no tests, also the probability of each submission."""
     with arena.read() as connection:
         kept = model_version(connection, CORRECTNESS, version)
@@ -105,8 +100,8 @@ def fitted_correctness(arena: Arena, task_id: str | None = None, version: int | 
                 )
             if model.reason is None:
                 columns = read_columns(connection, arena.rules, arena.policy, model.by, task_id=task_id)
-    predictions = () if columns is None else tuple(predict_correctness(model, columns, np.arange(len(columns.task))))
-    return CorrectnessEstimates(version=version_of(kept), model=model, predictions=predictions, task_id=task_id)
+    predictions = () if columns is None else predict_correctness(model, columns, np.arange(len(columns.task)))
+    return version_of(kept), model, predictions
 
 
 def model_estimates(arena: Arena, submission_id: str, *, overall_score: float, task_id: str) -> ModelEstimates | None:
