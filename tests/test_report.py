@@ -24,7 +24,7 @@ from matchups import made_runs, write
 from report_makers import HOSTILE, REPORTS, flat_runs, planted
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog
-from steelyard.pages import Column
+from steelyard.pages import Column, number_shown
 from steelyard.reports import result_document, result_markdown
 from steelyard.reports.pages import PAGES, page_of, report_pages
 from test_results import MADE
@@ -272,7 +272,14 @@ def unpacked(html: str) -> str:
     """The page with the rows that it holds compressed, as escaped text too."""
     packed = re.findall(r'<script type="application/octet-stream">([^<]*)<', html)
     rows = "".join(gzip.decompress(base64.b64decode(each)).decode() for each in packed)
-    return html + rows + escape(rows.replace('\\"', '"'))
+    scaled = re.findall(r'"decimals":(\d+),"scaled":\[([^\]]*)\]', rows)
+    numbers = [
+        number_shown(int(number) / 10 ** int(decimals), int(decimals))
+        for decimals, listed in scaled
+        for number in listed.split(",")
+        if number.lstrip("-").isdigit()
+    ]
+    return html + rows + escape(rows.replace('\\"', '"')) + " ".join(numbers)
 
 
 def test_no_key_gets_out_of_any_field_and_the_foot_counts_them(tmp_path: Path) -> None:
