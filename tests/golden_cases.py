@@ -496,7 +496,7 @@ QUESTIONS: dict[str, Callable[[], Files]] = {
         "repeatability", f"{CLAMP}/clamp_runs.jsonl", flags=["--list-outputs"], repair=False, by="task"
     ),
     "speedup of tasks": question("speedup", "timings"),
-    "speedup per benchmark": question("speedup", "timings", flags=["--per-benchmark"]),
+    "speedup of one task": question("speedup", "timings", task="speed-up-join"),
     "speedup of fc-eval": question("speedup", f"{SPEEDUP}/fceval-results.json", f"{SPEEDUP}/fceval.log"),
     "report of agents": question("report", "agents.jsonl", title="Three agents", **FEW),
     "report by tier": question("report", "demo.jsonl", by="tier", sections="rank,measure,usage,judges", **FEW),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -10,8 +11,10 @@ from typing import Any
 
 import steelyard as sy
 from arena_results import learning, rated_arena
-from steelyard.questions import Answer, Question, question_named, review_submission
+from steelyard.questions import Answer, Question, demo_files, question_named, review_submission
 from steelyard.records import encode_run
+
+SAMPLES = Path(__file__).parent / "samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,9 @@ CASES = [
     Case("explain", {"metric": "grade"}),
     Case("explain", {"metric": "tier_uplift", "by": "tier"}),
     Case("explain", {"metric": "component_token_fraction", "by": "tier"}),
+    Case("speedup", {}, "timings"),
+    Case("speedup", {"task": "speed-up-join", "unscored": "exclude"}, "timings"),
+    Case("speedup", {"interval": "none"}, "fceval-results.json"),
     Case("gate", {"rule": "pass_rate >= 0.3"}),
     Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
     Case("gate", {"rule": "pass_rate >= 0.65"}),
@@ -129,4 +135,9 @@ def write_inputs(folder: Path) -> Path:
     review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
     arena.store.close()
     learning(folder).store.close()
+    for name, content in demo_files():
+        if name.startswith("timings/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+    shutil.copy(SAMPLES / "speedup" / "fceval-results.json", folder)
     return folder

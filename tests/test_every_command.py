@@ -49,10 +49,9 @@ COMMAND_ONLY = {
     "judges": {"all"},
     "gate": {"summary"},
     "repeatability": {"list_outputs"},
-    "speedup": {"per_benchmark"},
     "run": {"list", "as"},
 }
-"""What else only a command takes: how much it shows and where; `to_dicts` takes `per_benchmark` in Python."""
+"""What else only a command takes: how much it shows and where."""
 APP = build_app()
 
 

@@ -16,8 +16,9 @@ from matchups import write
 from steelyard.cli import build_app, run
 from steelyard.errors import RecordError
 from steelyard.metrics import catalog
+from steelyard.questions.speedup import SpeedupResult
 from steelyard.records import Judgment, Output, Run
-from steelyard.results import Repeatability, SpeedupResult
+from steelyard.results import Repeatability
 
 pytestmark = pytest.mark.checkout
 DOCS = Path(__file__).parent.parent / "docs" / "families.md"
@@ -178,7 +179,7 @@ def test_the_verbs_give_the_numbers_of_the_family_s_own_verb(places: dict[str, s
     assert (difference.baseline, difference.candidate) == (0.8, 0.6)
     assert {prompt.metrics["r_raw"] for prompt in prompts.prompts} == {0.8, 0.6}
     ranked = sy.rank(places["TIMINGS"], by=["agent"], metrics=["task_speedup"], **FEW)
-    summary = {key.partition(":")[0]: figures.fields["mean_speedup"] for key, figures in attempts.summaries.items()}
+    summary = {key.partition(":")[0]: figures.mean_speedup for key, figures in attempts.summary.items()}
     assert (
         {place.key["agent"]: place.score.estimate for place in ranked.groups} == summary == {"alpha": 2.0, "beta": 1.0}
     )
@@ -201,7 +202,7 @@ def test_a_gate_over_prompts_fails_where_repeatability_drops(places: dict[str, s
 
 def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) -> None:
     attempts = sy.speedup([Path(__file__).parent / "samples" / "speedup" / "fceval-results.json"])
-    own = attempts.run["accuracy"]
+    own = attempts.run.accuracy
     measured = sy.measure(attempts, metrics=["accuracy"], unscored="fail")
     assert measured.groups[0].metrics["accuracy"].mean == own
     assert measured.row_kind == "attempt"

@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": set(),
     "figures": set(),
     "results": {"records", "metrics", "figures", "pages"},
-    "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics", "results"},
+    "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics"},
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
     "arena.scoring": set(),
     "arena.grading": {"arena.scoring"},

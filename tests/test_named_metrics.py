@@ -85,11 +85,11 @@ def test_a_row_is_a_metric_a_component_or_the_uplift_of_a_tier(runs: str) -> Non
 def test_the_speedup_table_shows_success_levels_cost_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["speedup", str(SPEEDUPS), "--quiet"]) == 0
     shown = capsys.readouterr().out
-    summary = next(iter(sy.speedup([SPEEDUPS]).summaries.values()))
+    summary = next(iter(sy.speedup([SPEEDUPS]).summary.values()))
     for words in ("success", "level 1", "level 2", "level 3", "level 4", "Total cost", "Cost-weighted", "pass@1"):
         assert all(word in shown for word in words.split())
-    assert f"{100 * summary.fields['mean_success_rate']:.1f}%" in shown
-    assert f"{100 * summary.fields['pass@k']['1']:.1f}%" in shown
+    assert f"{100 * summary.mean_success_rate:.1f}%" in shown
+    assert f"{100 * summary.pass_at_k['1']:.1f}%" in shown
 
 
 @pytest.mark.parametrize("name", ["pass@k", "pass@5", "opt@k", "pass_at_k"])

@@ -47,7 +47,7 @@ INSTEAD = {
     "arena rescore --profile": [],
     "arena init --profile": [],
     "repeatability --map": ["{table}", "--no-repair"],
-    "speedup INPUTS": [],
+    "speedup PATHS": [],
     "speedup --baseline": ["--candidate", "a:m={timings}"],
     "speedup --candidate": ["--baseline", "{timings}"],
 }

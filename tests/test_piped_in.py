@@ -75,8 +75,8 @@ def test_speedup_takes_one_side_that_is_piped_in(piped: Piped) -> None:
     sides = ("--nop", str(ASV / "nop.json"), "--oracle", str(ASV / "oracle.json"), "--json")
     status, shown, _ = piped((ASV / "agent.json").read_bytes(), "speedup", *sides, "--agent", "a:m=-")
     assert status == 0
-    agents = json.loads(piped(b"", "speedup", *sides, "--agent", f"a:m={ASV / 'agent.json'}")[1])["agents"]
-    assert json.loads(shown)["agents"] == agents
+    agents = json.loads(piped(b"", "speedup", *sides, "--agent", f"a:m={ASV / 'agent.json'}")[1])["attempts"]
+    assert json.loads(shown)["attempts"] == agents
     status, _, said = piped(b"{}", "speedup", "--nop", "-", "--oracle", "-", "--agent", "a:m=-")
     assert status == 2
     assert "only one file can be read from stdin" in said
@@ -89,7 +89,7 @@ def test_speedup_takes_results_that_are_piped_in(piped: Piped) -> None:
     results = SAMPLES / "speedup" / "fceval-results.json"
     status, shown, _ = piped(results.read_bytes(), "speedup", "-", "--json")
     assert status == piped(b"", "speedup", str(results), "--json")[0]
-    assert json.loads(shown)["tasks"]
+    assert json.loads(shown)["attempts"]
 
 
 @pytest.mark.parametrize(

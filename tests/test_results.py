@@ -344,14 +344,6 @@ def test_without_pandas_the_error_names_the_extra(made: Result, monkeypatch: pyt
         made.to_pandas()
 
 
-def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
-    for made in ("SpeedupResult", "SpeedupResult of one task"):
-        result = MADE[made](Path())
-        assert isinstance(result, results.SpeedupResult)
-        assert json.loads(result.to_json()) == result.to_dict()
-        assert result.to_polars(per_benchmark=True).height == len(result.to_dicts(per_benchmark=True)) > 0
-
-
 @pytest.mark.parametrize(
     ("command", "listed"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from steelyard.questions.speedup import result_of
 from steelyard.records import Timing, TimingSummary, place_of
 from steelyard.speedups import SpeedupConstants, Speedups, speedups_of
 from steelyard.speedups._benchmark_table import Attempt
@@ -39,14 +40,28 @@ def measured(
     return speedups_of(attempts, SpeedupConstants(**options), intervals=intervals, unscored=unscored)
 
 
+def shape_of(found: Speedups) -> dict[str, Any]:
+    """The JSON of the answer."""
+    return result_of(found, found.findings).to_dict()
+
+
+def at(shape: Mapping[str, Any], task: str, number: int = 1, *, agent: str | None = None) -> dict[str, Any]:
+    """An attempt in the JSON of the answer."""
+    own = (each for each in shape["attempts"] if (each["task"], each["number"]) == (task, number))
+    return next(each for each in own if agent in (None, each["agent"]))
+
+
+def trials(shape: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(each["task"], each["number"]) for each in shape["attempts"]]
+
+
 def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:
-    fields: dict[str, Any] = found.result(many=False).to_dict()["agents"][agent]
-    return fields
+    return next(each for each in shape_of(found)["attempts"] if each["agent"] == agent)
 
 
 def measures_of(found: Speedups) -> dict[str, Any]:
-    """What stands beside the payload of the first attempt."""
-    return found.result(many=False).attempts[0].measures
+    """The additional metrics of the first attempt."""
+    return found.attempt_records()[0].measures
 
 
 UNIT_NOP = {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 2.0, "m.time_f": 2.0, "n.B.time_y": 2.0}

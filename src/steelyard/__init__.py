@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         ReadOptions as ReadOptions,
         RepeatabilityOptions as RepeatabilityOptions,
         ReportOptions as ReportOptions,
-        SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
         init_arena as init_arena,
         open_arena as open_arena,
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
         show as show,
     )
     from steelyard.questions.speedup import (
+        SpeedupOptions as SpeedupOptions,
         speedup as speedup,
     )
     from steelyard.questions.token import (

@@ -57,7 +57,7 @@ def test_the_three_asv_files_give_what_a_hand_computes(order: tuple[str, str, st
     mine = {name: nop[name] / agent[name] for name in valid}
     theirs = {name: nop[name] / oracle[name] for name in valid}
     files = TaskFiles(nop=ASV / order[0], oracle=ASV / order[1], agents={"a:m": ASV / order[2]})
-    payload: dict[str, Any] = speedup(files).to_dict()["agents"]["a:m"]
+    payload: dict[str, Any] = speedup(files).to_dict()["attempts"][0]
     assert (payload["num_benchmarks"], payload["num_valid_benchmarks"]) == (len(nop), len(valid))
     for name in valid:
         entry = payload["per_benchmark_speedups"][name]
@@ -87,7 +87,7 @@ def test_format_1_files_compare_by_their_stated_medians() -> None:
     before, after = (SAMPLES / "asv-v1" / f"{name}-py2.7-Cython-numpy1.8.json" for name in ("07d10557", "05d283b9"))
     results = [json.loads(path.read_text())["results"] for path in (before, after)]
     files = TaskFiles(nop=before, oracle=before, agents={"a:m": after})
-    payload = speedup(files).to_dict()["agents"]["a:m"]
+    payload = speedup(files).to_dict()["attempts"][0]
     names = list(results[0])  # asv's own list calls all of them times
     assert payload["num_valid_benchmarks"] == len(names) == 12
     assert payload["task_speedup"] == pytest.approx(gmean([results[0][n] / results[1][n] for n in names]), rel=1e-12)
@@ -97,8 +97,8 @@ def test_a_file_of_failures_leaves_nothing_valid() -> None:
     path = SAMPLES / "asv-v1" / "07d10557-py2.7-Cython-numpy1.8.json"
     failed = SAMPLES / "asv-v1" / "05d4f83d-py2.7-Cython-numpy1.8.json"
     found = speedup(TaskFiles(nop=path, oracle=path, agents={"a:m": failed})).to_dict()
-    assert found["agents"]["a:m"]["task_speedup"] is None
-    assert found["measures"]["a:m"]["num_agent_only_failures"] == 12
+    assert found["attempts"][0]["task_speedup"] is None
+    assert found["attempts"][0]["num_agent_only_failures"] == 12
 
 
 def test_pyperf_and_pytest_benchmark_files_are_read() -> None:

@@ -557,10 +557,10 @@ def test_a_connection_whose_request_does_not_come_is_closed(
 def test_no_query_names_a_file() -> None:
     """An option that names a file of this machine on the command line is none over HTTP."""
 
-    from steelyard.questions import TaskFileOptions
+    from steelyard.questions.speedup import TaskFileOptions
 
-    files = TaskFileOptions.declared.keys() - {"agent", "task", "baseline", "candidate"}
+    files = TaskFileOptions.declared.keys() - {"agent", "baseline", "candidate"}
     asked = {name for route in ROUTES for name in route.query.__struct_fields__}
     assert not asked & (files | {"map", "prices", "contract", "store", "out"})
     (route,) = [route for route in ROUTES if route.path == "/speedup"]
-    assert not {"agent", "baseline", "candidate", "task", "log"} & set(route.query.__struct_fields__)
+    assert not {"agent", "baseline", "candidate", "log"} & set(route.query.__struct_fields__)

@@ -13,8 +13,8 @@ import pytest
 import steelyard as sy
 from steelyard.cli import run
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.reports import benchmark_trees, speedup_sentence
-from steelyard.results import SpeedupResult
+from steelyard.pages import page_lines
+from steelyard.questions.speedup import SpeedupResult
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 FORMATS: dict[str, tuple[Path, float]] = {
@@ -54,22 +54,19 @@ def test_every_timing_format_is_compared_with_itself(name: str, tmp_path: Path) 
     shutil.copytree(before, after) if before.is_dir() else shutil.copy(before, after)
     result = sy.speedup(baseline=before, candidate=[f"branch={after}"])
     (attempt,) = result.attempts
-    assert (attempt.agent, attempt.payload.task_speedup) == ("branch", speedup)
-    assert attempt.payload.num_valid_benchmarks > 0
+    assert (attempt.agent, attempt.task_speedup) == ("branch", speedup)
+    assert attempt.num_valid_benchmarks > 0
     assert not {"no_oracle", "success_unknown"} & {finding.code for finding in result.findings}
 
 
 def test_a_label_is_enough_and_without_one_the_file_names_itself(sides: dict[str, str]) -> None:
     result = sy.speedup(baseline=sides["before"], candidate=[sides["after"], f"slow={sides['other']}"])
-    speedups = {attempt.agent: attempt.payload.task_speedup for attempt in result.attempts}
+    speedups = {attempt.agent: attempt.task_speedup for attempt in result.attempts}
     assert speedups == {"branch": 2.0, "slow": 0.5}
     assert sy.speedup(baseline=sides["before"], candidate=sides["after"]).attempts[0].agent == "branch"
     files = sy.TaskFiles(nop=Path(sides["before"]), agents={"branch": Path(sides["after"])})
     of_files = sy.speedup(files)
-    assert (
-        of_files.attempts[0].payload
-        == sy.speedup(baseline=sides["before"], candidate=[sides["after"]]).attempts[0].payload
-    )
+    assert of_files.attempts == sy.speedup(baseline=sides["before"], candidate=[sides["after"]]).attempts
     assert "no_oracle" in {finding.code for finding in of_files.findings}
 
 
@@ -90,7 +87,7 @@ def test_no_warning_speaks_of_sides_that_the_user_did_not_name(sides: dict[str, 
 def test_the_sentence_has_the_experts_own_speedup(sides: dict[str, str]) -> None:
     result = sy.speedup(nop=sides["other"], oracle=sides["after"], agent=[f"ant:m={sides['before']}"])
     # 8 s to 4 s is 2 times as fast, the expert's 8 s to 2 s is 4 times
-    assert speedup_sentence(result).endswith(", 2.000 less than the reference solution (4.000).")
+    assert result.page().answer.endswith(", 2.000 less than the reference solution (4.000).")
 
 
 def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +100,7 @@ def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: 
         run(["speedup", "--baseline", sides["before"], "--candidate", f"slow={sides['other']}", "--json", "--quiet"])
         == 0
     )
-    assert json.loads(capsys.readouterr().out)["agents"]["slow"]["task_speedup"] == 0.5
+    assert json.loads(capsys.readouterr().out)["attempts"][0]["task_speedup"] == 0.5
 
 
 def timed_pair(folder: Path, *benchmarks: tuple[str, tuple[float, ...], tuple[float, ...]]) -> dict[str, str]:
@@ -121,14 +118,14 @@ SLOWER = ("m.time_slower", (1.0, 1.01, 0.99) * 4, (2.0, 2.01, 1.99) * 4)
 
 
 def test_the_tree_draws_noise_neither_red_nor_at_full_length(tmp_path: Path) -> None:
-    lines = tree_lines(sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER)), color=True)
+    lines = level_lines(sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER)), color=True)
     noisy, slower = (next(line for line in lines if name in line) for name in ("time_noisy", "time_slower"))
     assert "within noise" in noisy
     assert "\x1b[31m" not in noisy
     assert noisy.count("█") < 4  # 1.05 of a doubling in 20 cells is 1 or 2
     assert "\x1b[31m" in slower
     assert slower.count("█") == 20
-    assert "█" not in "".join(tree_lines(sy.speedup(**timed_pair(tmp_path, NOISY))))
+    assert "█" not in "".join(level_lines(sy.speedup(**timed_pair(tmp_path, NOISY))))
 
 
 def test_one_attempt_of_each_agent_at_one_task_is_one_table(
@@ -136,50 +133,57 @@ def test_one_attempt_of_each_agent_at_one_task_is_one_table(
 ) -> None:
     given = ["--nop", sides["before"], "--oracle", sides["after"], "--quiet"]
     assert run(["speedup", *given, "--agent", f"ant:m={sides['after']}", "--agent", f"bee:m={sides['other']}"]) == 0
-    assert capsys.readouterr().out.count("───\n") == 1
+    shown = capsys.readouterr().out
+    assert shown.count("valid") == 1
+    assert "Over tasks" not in shown
 
 
-def tree_lines(result: SpeedupResult, *, color: bool = False) -> list[str]:
-    return [line for tree in benchmark_trees(result) for line in tree.lines(100, color=color)]
+def level_lines(result: SpeedupResult, *, color: bool = False) -> list[str]:
+    """The tables of benchmarks, with the legend."""
+    lines = "\n".join(page_lines(result.page(), 100, color=color))
+    return lines[lines.index("Speedup by benchmark") :].splitlines()
 
 
 def test_all_bars_share_one_scale_and_begin_below_each_other(tmp_path: Path) -> None:
     before = timed(tmp_path / "before.jsonl", *(4.0, 4.01, 3.99) * 4, name="m.time_long_enough")
     fast = timed(tmp_path / "fast.jsonl", *(1.0, 1.01, 0.99) * 4, name="m.time_long_enough")
     slow = timed(tmp_path / "slow.jsonl", *(8.0, 8.01, 7.99) * 4, name="m.time_long_enough")
-    lines = tree_lines(sy.speedup(baseline=before, candidate=[fast, slow]))
-    assert [line.count("█") for line in lines] == [20, 20, 20, 10, 10, 10, 0]  # ln 2 is half of ln 4
-    for tree, mark in ((lines[:3], "▶"), (lines[3:6], "◀")):
-        assert len({line.index(mark) for line in tree}) == 1
+    lines = level_lines(sy.speedup(baseline=before, candidate=[fast, slow]))
+    bars = [line for line in lines if "█" in line]
+    assert [line.count("█") for line in bars] == [20, 20, 20, 10, 10, 10]  # ln 2 is half of ln 4
+    for table, mark in ((bars[:3], "▶"), (bars[3:], "◀")):
+        assert len({line.index(mark) for line in table}) == 1
     assert lines[-1] == "Bars: log scale, ▶ faster, ◀ slower; longest bar: 4.000x."
 
 
 def test_a_benchmark_shows_the_interval_of_its_speedup(tmp_path: Path) -> None:
     result = sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER))
     (attempt,) = result.attempts
-    (line,) = (line for line in tree_lines(result) if "time_slower" in line)
-    figures = attempt.benchmarks["m.time_slower"]
-    low, high = math.exp(figures["log_speedup_low"]), math.exp(figures["log_speedup_high"])
-    assert f"0.500x ({low:.3f} to {high:.3f})" in line
-    assert attempt.tree is not None
-    assert attempt.tree.low is None  # a geometric mean over benchmarks has none
+    (line,) = (line for line in level_lines(result) if "time_slower" in line)
+    figures = attempt.per_benchmark_speedups["m.time_slower"]
+    assert figures.log_speedup_low is not None
+    assert figures.log_speedup_high is not None
+    low, high = math.exp(figures.log_speedup_low), math.exp(figures.log_speedup_high)
+    assert f"{low:.3f} to {high:.3f}" in line
+    assert "0.500x" in line
+    assert attempt.levels[0].low is None  # a geometric mean over benchmarks has none
 
 
 def test_without_tests_success_is_unknown_and_not_zero(tmp_path: Path) -> None:
     paths = timed_pair(tmp_path, SLOWER)
     result = sy.speedup(baseline=paths["baseline"], candidate=[paths["candidate"]], oracle=paths["candidate"])
-    (summary,) = result.summaries.values()
+    (summary,) = result.to_dict()["summary"].values()
     for name in ("mean_success_rate", "accuracy", "pass@k"):
-        assert summary.fields[name] is None, name
-        assert summary.missing[name], name
-    assert result.run["accuracy"] is None
+        assert summary[name] is None, name
+        assert summary["missing"][name], name
+    assert result.run.accuracy is None
     assert result.unscored == "exclude"
 
 
 def test_the_answer_says_slower_and_within_noise(tmp_path: Path) -> None:
-    noise = speedup_sentence(sy.speedup(**timed_pair(tmp_path, NOISY)))
+    noise = sy.speedup(**timed_pair(tmp_path, NOISY)).page().answer
     assert noise.startswith("candidate is within noise: 0.9")
-    slower = speedup_sentence(sy.speedup(**timed_pair(tmp_path, SLOWER)))
+    slower = sy.speedup(**timed_pair(tmp_path, SLOWER)).page().answer
     assert slower == "candidate is slower: 0.500 times as fast over 1 of 1 benchmark (1 slower)."
 
 
@@ -195,7 +199,7 @@ def test_the_figure_names_neither_a_task_nor_an_expert_that_nobody_gave(sides: d
 
 def test_an_expert_may_stand_beside_before_and_after(sides: dict[str, str]) -> None:
     result = sy.speedup(baseline=sides["before"], candidate=[sides["after"]], oracle=sides["other"])
-    assert result.attempts[0].payload.agent_advantage == 1.5  # 2.0 - 0.5
+    assert result.attempts[0].agent_advantage == 1.5  # 2.0 - 0.5
 
 
 def test_tests_and_logs_are_given_by_label(sides: dict[str, str], tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_tests_and_logs_are_given_by_label(sides: dict[str, str], tmp_path: Path
     report.write_text('<testsuite><testcase name="a"/></testsuite>', encoding="utf-8")
     for tests in (str(report), f"branch={report}"):
         result = sy.speedup(baseline=sides["before"], candidate=[sides["after"]], tests=[tests])
-        assert result.attempts[0].payload.success is True
+        assert result.attempts[0].success is True
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

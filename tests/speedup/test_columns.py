@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics import geometric_mean
 from steelyard.speedups._sides import pooled
-from timing_sides import attempt, measured, payload_of, side
+from timing_sides import at, attempt, measured, payload_of, shape_of, side
 
 
 @given(rows=st.lists(st.lists(st.floats(5e-324, 1e300), min_size=1, max_size=30), min_size=1, max_size=5))
@@ -23,8 +23,8 @@ def test_medians_are_those_of_the_standard_library_to_the_bit(rows: list[list[fl
 def test_a_task_that_nop_measured_nothing_of_disturbs_no_other() -> None:
     empty = attempt({"a.time_x": None}, {"a.time_x": 1.0}, {"a.time_x": 1.0}, task="a")
     full = attempt({"a.time_x": 4.0}, {"a.time_x": 2.0}, {"a.time_x": 1.0}, task="b")
-    found = measured(empty, full, intervals=False).result(many=True).to_dict()["tasks"]
-    nothing, something = (found[task]["agents"]["tool:model"] for task in "ab")
+    found = shape_of(measured(empty, full, intervals=False))
+    nothing, something = (at(found, task) for task in "ab")
     assert (nothing["num_benchmarks"], nothing["task_speedup"], nothing["per_benchmark_speedups"]) == (0, None, {})
     assert (something["task_speedup"], something["agent_advantage_level1"]) == (4.0, 2.0)
 
@@ -41,8 +41,8 @@ def test_agents_that_share_baselines_are_as_if_measured_alone(seed: int, agents:
     nop, oracle = times(0.1), times(0.1)
     first = attempt(nop, oracle, times(0.2), task="t", agent="a0:m")
     shared = [first]
-    for at in range(1, agents):
-        alone = attempt(nop, oracle, times(0.2), task="t", agent=f"a{at}:m")
+    for number in range(1, agents):
+        alone = attempt(nop, oracle, times(0.2), task="t", agent=f"a{number}:m")
         shared.append(type(first)(task="t", agent=alone.agent, nop=first.nop, oracle=first.oracle, side=alone.side))
     together = measured(*shared, intervals=False)
     for one in shared:

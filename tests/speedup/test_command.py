@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import commands
@@ -17,6 +18,7 @@ from steelyard.errors import ProfileError, UnknownNameError, UnreadableFileError
 from steelyard.questions import TaskFiles
 from steelyard.questions.read import RunReading
 from steelyard.questions.speedup import agent_files, speedup
+from timing_sides import at, trials
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 ASV = SAMPLES / "asv"
@@ -47,7 +49,7 @@ def test_one_task_as_json(command: Command) -> None:
     done = command(*ONE_TASK, "--json")
     assert done.status == 0
     found = json.loads(done.stdout)
-    payload = found["agents"]["tool:m"]
+    payload = found["attempts"][0]
     assert payload["num_benchmarks"] == 9  # four sorts, three of four broken ones, one small, one plain
     assert payload["num_valid_benchmarks"] == 8
     assert found["profile"] == "speedup-1"
@@ -64,13 +66,14 @@ def test_the_table_and_the_tree_are_shown(command: Command) -> None:
     assert "█" in done.stdout
 
 
-def test_csv_has_a_line_for_each_attempt_or_benchmark(command: Command) -> None:
-    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv").stdout)))
-    assert [row["agent"] for row in rows] == ["tool:m"]
-    assert rows[0]["task_cost_usd"] == ""
-    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv", "--per-benchmark").stdout)))
+def test_csv_has_rows_of_agents_attempts_and_benchmarks(command: Command) -> None:
+    agent, attempt, *rows = csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv").stdout))
+    assert (agent["agent"], agent["task"], attempt["agent"], attempt["task"]) == ("tool:m", "", "tool:m", "task")
+    assert agent["mean_speedup"] == attempt["task_speedup"] != ""
+    assert attempt["task_cost_usd"] == ""
     assert len(rows) == 9
     assert rows[0]["benchmark"].startswith("suite.")
+    assert {(row["task"], row["task_speedup"]) for row in rows} == {("task", "")}
     assert {row["verdict"] for row in rows} <= {"faster", "slower", "unclear", "unknown"}
 
 
@@ -91,7 +94,7 @@ def test_an_unreadable_file_that_nobody_named_breaks_nothing(command: Command, t
     nop, oracle, agent = (str(tmp_path / "task" / f"{which}.json") for which in ("nop", "oracle", "agent"))
     done = command("--nop", nop, "--oracle", oracle, "--agent", f"tool:m={agent}", "--json")
     found = json.loads(done.stdout)
-    assert (done.status, found["agents"]["tool:m"]["num_valid_benchmarks"]) == (0, 8)
+    assert (done.status, found["attempts"][0]["num_valid_benchmarks"]) == (0, 8)
     assert [finding["code"] for finding in found["findings"]].count("unreadable_benchmark_list") == 1  # not one a side
 
 
@@ -99,7 +102,7 @@ def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command)
     arguments = (*ONE_TASK, "--agent", f"other:m={ASV / 'malformed.json'}", "--json")
     done = command(*arguments)
     assert done.status == 1
-    assert list(json.loads(done.stdout)["agents"]) == ["tool:m"]
+    assert list(json.loads(done.stdout)["summary"]) == ["tool:m"]
     assert command(*arguments, "--allow-rejected").status == 0
 
 
@@ -130,12 +133,12 @@ def test_tests_and_snapshots_are_matched_by_the_exact_key(tmp_path: Path) -> Non
     files = TaskFiles(
         nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={"tool:m": ASV / "agent.json"}, tests=tests
     )
-    assert speedup(files).to_dict()["agents"]["tool:m"]["success"] is True  # no more failures than the expert
+    assert speedup(files).to_dict()["attempts"][0]["success"] is True  # no more failures than the expert
     write(tests, {"tool:M": {"passed": 3, "failed": 1}})
     result = speedup(files)
     assert result.rejected_count == 1
     assert "unmatched_agent_key" in {finding.code for finding in result.findings}
-    assert result.to_dict()["agents"]["tool:m"]["success"] is None  # never the nearest
+    assert result.to_dict()["attempts"][0]["success"] is None  # never the nearest
 
 
 def test_a_log_of_nobody_is_an_error() -> None:
@@ -168,13 +171,6 @@ def test_a_folder_of_logs_of_nobody_is_an_error(tmp_path: Path) -> None:
     assert ["'tool:org/model-2'" in one.message for one in findings if one.code == "unmatched_agent_key"] == [True]
 
 
-def test_the_text_of_json_is_the_shape_in_dictionaries(tmp_path: Path) -> None:
-    result = speedup(make_folder(tmp_path))
-    assert json.loads(result.to_json()) == result.to_dict()
-    entry = result.to_dict()["tasks"]["t1"]["agents"]["tool:org/model-1.5"]["per_benchmark_speedups"]["m.time_x"]
-    assert entry == {"agent/nop": 2.0, "oracle/nop": 2.0, "advantage": 0.0}
-
-
 def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "snapshot.json", {"status": "passed", "pass_to_fail": 2})
     both = {"tool:m": ASV / "agent.json", "other:m": ASV / "oracle.json"}
@@ -182,7 +178,7 @@ def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
         nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={"tool:m": both["tool:m"]}, snapshot=snapshot,
         tests=SAMPLES / "fceval.log",
     )  # fmt: skip
-    payload = speedup(one).to_dict()["agents"]["tool:m"]
+    payload = speedup(one).to_dict()["attempts"][0]
     assert (payload["pytest_failed"], payload["snapshot_failed"], payload["success"]) == (False, True, False)
     assert payload["pytest_summary"]["passed"] == 10
     with pytest.raises(UnreadableFileError, match="the file is for one agent"):
@@ -205,14 +201,13 @@ def make_folder(root: Path) -> Path:
 
 def test_a_folder_of_tasks(tmp_path: Path) -> None:
     found = speedup(make_folder(tmp_path)).to_dict()
-    assert list(found["tasks"]) == ["t1", "t1#2", "t2", "t2#2"]
+    assert trials(found) == [("t1", 1), ("t1", 2), ("t2", 1), ("t2", 2)]
     key = "tool:org/model-1.5"
-    first, second = (found["tasks"][task]["agents"][key] for task in ("t1", "t1#2"))
+    first, second = (at(found, "t1", number, agent=key) for number in (1, 2))
     assert (first["success"], second["success"]) == (True, False)
     assert (first["task_cost_usd"], first["trajectory_length"]) == (0.5, 3)
-    assert found["tasks"]["t1"]["measures"][key]["trajectory_origin"] == "json_log"
-    assert found["tasks"]["t1"]["measures"][key]["noise_floor"] > 0
-    assert found["coverage"] == {"t1": {key: 2}, "t2": {key: 2}}
+    assert first["trajectory_origin"] == "json_log"
+    assert first["measures"]["noise_floor"] > 0
 
 
 def test_the_title_counts_the_attempts_of_all_agents(command: Command, tmp_path: Path) -> None:
@@ -240,7 +235,7 @@ def test_an_entry_that_says_nothing_is_an_error_and_no_success(
     write(tmp_path / "about.json", {"tool:m": values})
     done = command(*ONE_TASK, option, str(tmp_path / "about.json"), "--json")
     found = json.loads(done.stdout)
-    assert (done.status, found["agents"]["tool:m"]["success"]) == (1, None)
+    assert (done.status, found["attempts"][0]["success"]) == (1, None)
     assert any(sentence in finding["message"] for finding in found["findings"])
 
 
@@ -250,7 +245,7 @@ def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Pat
     done = command(str(tmp_path), "--json")
     assert done.status == 1
     found = json.loads(done.stdout)
-    assert list(found["tasks"]) == ["t1", "t1#2"]
+    assert trials(found) == [("t1", 1), ("t1", 2)]
     assert any("no nop.json" in finding["message"] for finding in found["findings"])
 
 
@@ -258,7 +253,7 @@ def test_nothing_valid_at_all_exits_1(command: Command) -> None:
     other = f"tool:m={SAMPLES / 'pytest-benchmark.json'}"
     done = command(*ONE_TASK[:5], other, "--json")
     assert done.status == 1
-    assert json.loads(done.stdout)["agents"]["tool:m"]["num_valid_benchmarks"] == 0
+    assert json.loads(done.stdout)["attempts"][0]["num_valid_benchmarks"] == 0
 
 
 def test_an_empty_folder_is_an_error(command: Command, tmp_path: Path) -> None:
@@ -275,8 +270,8 @@ def test_fceval_files_are_read_alone(command: Command) -> None:
     for name in ("fceval-results.json", "fceval.log"):
         done = command(str(SAMPLES / name), "--json", "--allow-rejected")
         assert done.status == 0
-        task = next(iter(json.loads(done.stdout)["tasks"].values()))
-        assert task["agents"]["tool:model-1.5"]["task_speedup"] == 2.0
+        found = json.loads(done.stdout)
+        assert found["attempts"][0]["task_speedup"] == 2.0
 
 
 def test_a_timing_file_alone_is_refused_with_advice(command: Command) -> None:
@@ -287,7 +282,7 @@ def test_a_timing_file_alone_is_refused_with_advice(command: Command) -> None:
 
 def test_options_change_single_constants(command: Command, tmp_path: Path) -> None:
     dropped, counted = (
-        json.loads(command(*ONE_TASK, "--json", *more).stdout)["agents"]["tool:m"]["task_speedup"]
+        json.loads(command(*ONE_TASK, "--json", *more).stdout)["attempts"][0]["task_speedup"]
         for more in ((), ("--agent-only", "baseline"))
     )
     assert counted < dropped
@@ -308,7 +303,7 @@ def test_importing_the_command_stays_light() -> None:
     import subprocess
     import sys
 
-    code = "import sys, steelyard.cli.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
+    code = "import sys, steelyard.questions.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "[]"
 
@@ -319,7 +314,7 @@ def test_a_cost_that_is_none_is_set_aside(tmp_path: Path, cost: object) -> None:
     agents = {"tool:m": ASV / "agent.json"}
     result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, runs=runs))
     assert result.rejected_count == 1
-    assert result.to_dict()["agents"]["tool:m"]["task_cost_usd"] is None
+    assert result.to_dict()["attempts"][0]["task_cost_usd"] is None
 
 
 @pytest.mark.parametrize("method", ["order", "bootstrap"])
@@ -349,9 +344,9 @@ def test_an_unstated_cost_is_priced_from_the_log(tmp_path: Path) -> None:
         nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={key: ASV / "agent.json"}, logs={key: [log]}
     )
     found = speedup(files, prices="spec").to_dict()
-    cost = found["agents"][key]["task_cost_usd"]
+    cost = found["attempts"][0]["task_cost_usd"]
     assert cost == pytest.approx(5.0 + 0.1 * 15.0)  # a million in at 5, a tenth of a million out at 15
-    assert found["measures"][key]["cost_origin"] == "priced"
+    assert found["attempts"][0]["cost_origin"] == "priced"
 
 
 def test_a_sum_above_a_context_tier_is_a_lower_bound_as_it_is_in_read(tmp_path: Path) -> None:
@@ -369,9 +364,10 @@ def test_a_sum_above_a_context_tier_is_a_lower_bound_as_it_is_in_read(tmp_path: 
     found = speedup(TaskFiles(nop=sides["nop"], oracle=sides["oracle"], agents=agents, logs=logs)).to_dict()
     reading = RunReading([agent])
     assert len(list(reading)) == 1
-    for key in agents:
-        assert found["agents"][key]["task_cost_usd"] == reading.summary.total.cost_lower_bound_usd
-        assert found["measures"][key]["cost_origin"] == "lower_bound"
+    assert {attempt["agent"] for attempt in found["attempts"]} == set(agents)
+    for attempt in found["attempts"]:
+        assert attempt["task_cost_usd"] == reading.summary.total.cost_lower_bound_usd
+        assert attempt["cost_origin"] == "lower_bound"
     assert {one["code"]: one["count"] for one in found["findings"]}["cost_lower_bound"] == 2
 
 
@@ -384,8 +380,11 @@ def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, co
 
 def test_rows_become_frames(tmp_path: Path) -> None:
     result = speedup(make_folder(tmp_path))
-    assert result.to_polars()["task"].to_list() == ["t1", "t1#2", "t2", "t2#2"]
-    assert len(result.to_pandas(per_benchmark=True)) == 8
+    frame = result.to_polars()
+    attempts = frame.filter(pl.col("task").is_not_null() & pl.col("benchmark").is_null())
+    assert attempts.select("task", "number").rows() == [("t1", 1), ("t1", 2), ("t2", 1), ("t2", 2)]
+    assert frame.filter(pl.col("benchmark").is_not_null()).height == 8
+    assert frame.filter(pl.col("task").is_null())["agent"].to_list() == list(result.summary)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +400,7 @@ def test_results_are_understood_as_tools_spell_them(tmp_path: Path, entry: dict[
     tests = write(tmp_path / "tests.json", {"tool:m": entry})
     agents = {"tool:m": ASV / "agent.json"}
     result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
-    assert result.to_dict()["agents"]["tool:m"]["pytest_failed"] is True
+    assert result.to_dict()["attempts"][0]["pytest_failed"] is True
 
 
 def test_an_entry_without_results_is_set_aside(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from steelyard.formats import TimingFile, contradictions, read_timings
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 from steelyard.records import Timing, TimingSummary
+from timing_sides import at
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 
@@ -73,7 +74,7 @@ def test_every_side_of_a_task_is_looked_at(tmp_path: Path) -> None:
     result = speedup(TaskFiles(nop=paths[0], oracle=paths[1], agents={"tool:m": paths[2]}))
     found = [finding for finding in result.findings if finding.code == "contradicting_timings"]
     assert [place.where for finding in found for place in finding.places] == [str(path) for path in paths]
-    assert result.to_dict()["agents"]["tool:m"]["task_speedup"] == 1.0  # the samples are used on all sides
+    assert result.to_dict()["attempts"][0]["task_speedup"] == 1.0  # the samples are used on all sides
     assert result.rejected_count == 0
 
 
@@ -89,7 +90,7 @@ def test_a_stated_advantage_that_is_not_the_difference_is_a_finding(tmp_path: Pa
     result = speedup(path)
     (finding,) = [one for one in result.findings if one.code == "contradicting_timings"]
     assert finding.message.endswith("which is used: m.time_x")
-    assert result.to_dict()["tasks"]["t1"]["agents"]["tool:m"]["agent_advantage"] == -2.0
+    assert at(result.to_dict(), "t1")["agent_advantage"] == -2.0
 
 
 def test_half_a_character_in_a_name_is_refused_and_a_whole_one_is_not() -> None:

@@ -19,7 +19,7 @@ from steelyard.speedups._benchmark_table import Attempt, table_of
 from steelyard.speedups._measures import speedup_intervals_of
 from steelyard.speedups._sides import Side, pooled, side_of
 from steelyard.speedups._speedup_intervals import bootstrap_weights, samples_needed, widening_by_order
-from timing_sides import attempt, measured, side
+from timing_sides import attempt, measured, payload_of, shape_of, side
 
 Shape = Callable[[Generator, tuple[int, int]], np.ndarray]
 
@@ -100,7 +100,7 @@ def test_bootstrap_weights_of_many_samples_keep_only_what_matters() -> None:
 def test_too_few_samples_have_no_interval() -> None:
     assert samples_needed(0.95) == 6
     found = measured(attempt({"a.time_x": [1.0] * 5}, {"a.time_x": [1.0] * 9}, {"a.time_x": [1.0] * 9}))
-    entry = found.result(many=False).to_dict()["measures"]["tool:model"]["benchmarks"]["a.time_x"]
+    entry = shape_of(found)["attempts"][0]["per_benchmark_speedups"]["a.time_x"]
     assert entry["log_speedup_low"] is None
     assert entry["verdict"] == "unknown"
     assert entry["log_ratio_low"] == 0.0  # between two of nine there is one
@@ -111,9 +111,9 @@ def test_a_clear_change_is_faster_and_a_clear_loss_slower() -> None:
     for nop, agent, verdict in ((slow, fast, "faster"), (fast, slow, "slower"), (slow, slow, "unclear")):
         one = attempt({"a.time_x": nop}, {"a.time_x": nop}, {"a.time_x": agent})
         for rule in ("interval", "asv"):
-            found = measured(one, verdict=rule).result(many=False).to_dict()
-            assert found["measures"]["tool:model"]["benchmarks"]["a.time_x"]["verdict"] == verdict
-            share = found["measures"]["tool:model"]["significant_regressions"]
+            found = shape_of(measured(one, verdict=rule))
+            assert found["attempts"][0]["per_benchmark_speedups"]["a.time_x"]["verdict"] == verdict
+            share = found["attempts"][0]["measures"]["significant_regressions"]
             assert share == (1.0 if verdict == "slower" else 0.0)
 
 
@@ -172,8 +172,8 @@ def test_the_result_says_what_samples_were_taken_as() -> None:
     alike = alike_neighbors(random, (1, 60))[0].tolist()
     for samples, expected in ((alike, "correlated"), (sorted(alike), "independent"), (alike[:5], None)):
         times = {"a.time_x": samples}
-        entry = measured(attempt(times, times, times)).result(many=False).to_dict()["measures"]["tool:model"]
-        assert entry["benchmarks"]["a.time_x"]["samples"] == expected
+        entries = payload_of(measured(attempt(times, times, times)))["per_benchmark_speedups"]
+        assert entries["a.time_x"]["samples"] == expected
     processes = process_side(drawn(random, 6))
     table = table_of([Attempt(task="t", agent="a:m", nop=processes, oracle=processes, side=processes)])
     assert speedup_intervals_of(table, SpeedupConstants(resamples=100)).speedup.basis(0) == "processes"

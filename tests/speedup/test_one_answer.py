@@ -18,7 +18,7 @@ from commands import steelyard
 from steelyard import metrics
 from steelyard.metrics import geometric_mean, harmonic_mean
 from steelyard.questions import TaskFiles
-from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup import result_of, speedup
 from steelyard.records import Missing, TestResults, Timing
 from steelyard.speedups import Speedups
 from steelyard.speedups._benchmark_table import Attempt
@@ -68,32 +68,32 @@ def same(value: float | Missing, shown: float | None) -> bool:
 @settings(max_examples=60)
 def test_python_gives_every_figure_of_a_task_to_the_last_bit(task: tuple[dict[str, Any], ...], seed: int) -> None:
     found = measured(attempt(*task, tests=GOOD))
-    (shown,) = found.result(many=False).attempts
-    entries = shown.payload.per_benchmark_speedups
+    (shown,) = found.attempt_records()
+    entries = shown.per_benchmark_speedups
     for side, median in (("agent", "agent_median"), ("oracle", "oracle_median")):
         for name, entry in entries.items():
             times = task[2 if side == "agent" else 1][name]
             if times is not None:
                 medians = {"nop_median": statistics.median(task[0][name]), median: statistics.median(times)}
-                assert metrics.catalog()[f"{side}_speedup"](**medians) == getattr(entry, side)
-    valid = {name: entry for name, entry in entries.items() if None not in (entry.agent, entry.oracle)}
+                assert metrics.catalog()[f"{side}_speedup"](**medians) == getattr(entry, f"{side}_speedup")
+    valid = {name: entry for name, entry in entries.items() if None not in (entry.agent_speedup, entry.oracle_speedup)}
     order = np.random.default_rng(seed).permutation(sorted(valid)).tolist()  # whatever the order
-    mine, theirs = [valid[name].agent for name in order], [valid[name].oracle for name in order]
+    mine = [valid[name].agent_speedup for name in order]
+    theirs = [valid[name].oracle_speedup for name in order]
     both = {"agent_speedups": mine, "oracle_speedups": theirs}
-    assert same(metrics.task_speedup(agent_speedups=mine), shown.payload.task_speedup)
-    assert same(metrics.agent_advantage_level4(**both), shown.payload.agent_advantage)
+    assert same(metrics.task_speedup(agent_speedups=mine), shown.task_speedup)
+    assert same(metrics.agent_advantage_level4(**both), shown.agent_advantage)
     modules = [name.split(".")[0] for name in order]
-    assert same(metrics.agent_advantage_level1(**both, modules=modules), shown.payload.agent_advantage_level1)
-    assert same(metrics.agent_advantage_level3(**both, functions=order), shown.payload.agent_advantage_level3)
+    assert same(metrics.agent_advantage_level1(**both, modules=modules), shown.agent_advantage_level1)
+    assert same(metrics.agent_advantage_level3(**both, functions=order), shown.agent_advantage_level3)
     for name in ("log_advantage", "speedup_ratio_gmean", "speedup_ratio_hmean"):
         assert same(metrics.catalog()[name](**both), shown.measures[name])
     for name in ("harmonic_speedup", "worst_speedup"):
         assert same(metrics.catalog()[name](agent_speedups=mine), shown.measures[name])
-    for name, row in shown.benchmarks.items():
-        if entries[name].agent is not None:
-            assert metrics.log_speedup(agent_speedup=entries[name].agent) == row["log_speedup"]
-    assert shown.tree is not None
-    assert shown.tree.agent == shown.payload.task_speedup
+    for entry in entries.values():
+        if entry.agent_speedup is not None:
+            assert metrics.log_speedup(agent_speedup=entry.agent_speedup) == entry.log_speedup
+    assert shown.levels[0].agent_speedup == shown.task_speedup
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.1, 10.0)), min_size=1, max_size=8))
@@ -155,7 +155,7 @@ def test_three_file_formats_and_shuffled_rows_give_the_same_bits(tmp_path: Path)
             paths[which].write_text(json.dumps(written({name: times[name] for name in order})))
         files = TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={"tool:m": paths["agent"]})
         found = speedup(files).to_dict()
-        answers.append((found["agents"], found["measures"], found["summary"], found["overall"]))
+        answers.append((found["attempts"], found["summary"]))
     assert answers[0] == answers[1] == answers[2]
 
 
@@ -173,16 +173,17 @@ def test_a_verb_that_makes_no_speedups_says_so(tmp_path: Path) -> None:
 
 def intervals_of(found: Speedups) -> list[tuple[float | None, float | None, float | None]]:
     """Every figure with ends in the answer: low, figure, high."""
-    shown = found.result(many=True)
+    shown = result_of(found, found.findings)
     listed = []
     for tried in shown.attempts:
-        for row in tried.benchmarks.values():
-            listed += [(row[f"{name}_low"], row[name], row[f"{name}_high"]) for name in ("log_speedup", "log_ratio")]
+        for row in tried.per_benchmark_speedups.values():
+            listed.append((row.log_speedup_low, row.log_speedup, row.log_speedup_high))
+            listed.append((row.log_ratio_low, row.log_ratio, row.log_ratio_high))
         listed.append(tuple(tried.measures[f"log_advantage{end}"] for end in ("_low", "", "_high")))
-    for ours in shown.overall.values():
-        interval = ours["log_advantage_interval"]
-        assert interval["estimate"] == ours["mean_log_advantage"]
-        listed.append((interval["low"], ours["mean_log_advantage"], interval["high"]))
+    for ours in shown.summary.values():
+        interval = ours.log_advantage_interval
+        assert interval.estimate == ours.mean_log_advantage
+        listed.append((interval.low, ours.mean_log_advantage, interval.high))
     return listed
 
 

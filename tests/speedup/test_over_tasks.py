@@ -16,7 +16,7 @@ from steelyard.speedups import SpeedupConstants
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._speedup_findings import coverage
 from steelyard.speedups._summary import _over_tasks
-from timing_sides import Measured, attempt, measured, measures_of, side
+from timing_sides import Measured, attempt, measured, measures_of, payload_of, shape_of, side, trials
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 GOOD, BAD = TestResults(passed=3), TestResults(passed=2, failed=1)
@@ -50,34 +50,30 @@ def test_the_summary_is_the_arithmetic_mean_over_tasks() -> None:
 def test_a_cost_of_0_gives_0_and_an_unknown_cost_gives_nothing() -> None:
     free = measured(run(4.0, tests=GOOD, cost_usd=0.0)).summaries["tool:model"]
     assert free["cost_weighted_advantage"] == 0.0
-    unknown = measured(run(4.0, tests=GOOD)).result(many=False).to_dict()
+    unknown = shape_of(measured(run(4.0, tests=GOOD)))
     assert unknown["summary"]["tool:model"]["cost_weighted_advantage"] is None
-    assert unknown["summary_missing"]["tool:model"]["cost_weighted_advantage"] == "no task's cost is known"
+    assert unknown["summary"]["tool:model"]["missing"]["cost_weighted_advantage"] == "no task's cost is known"
 
 
 def test_a_total_with_an_unknown_part_is_unknown() -> None:
-    found = measured(run(4.0, task="a", cost_usd=1.0), run(4.0, task="b")).result(many=True).to_dict()
+    found = shape_of(measured(run(4.0, task="a", cost_usd=1.0), run(4.0, task="b")))
     assert found["summary"]["tool:model"]["mean_cost_per_task"] == 1.0
     assert found["summary"]["tool:model"]["total_cost"] is None
     assert found["run"]["cost_by_agent_model"] == {"tool:model": None}
 
 
 def test_a_task_of_which_only_some_attempts_state_a_cost_has_none() -> None:
-    found = (
+    found = shape_of(
         measured(
             run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2), run(4.0, task="b", cost_usd=3.0)
         )
-        .result(many=True)
-        .to_dict()
     )
     assert found["summary"]["tool:model"]["mean_cost_per_task"] == 3.0  # b alone; half of what a took is not its cost
-    assert found["summary_counts"]["tool:model"]["mean_cost_per_task"] == {"n": 1, "of": 2}
-    assert found["overall"]["tool:model"]["pareto_optimal"] is None
-    only = (
-        measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)).result(many=False).to_dict()
-    )
+    assert found["summary"]["tool:model"]["counts"]["mean_cost_per_task"] == {"n": 1, "of": 2}
+    assert found["summary"]["tool:model"]["pareto_optimal"] is None
+    only = shape_of(measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)))
     assert only["summary"]["tool:model"]["mean_cost_per_task"] is None
-    assert only["summary_missing"]["tool:model"]["mean_cost_per_task"] == "no task's cost is known"
+    assert only["summary"]["tool:model"]["missing"]["mean_cost_per_task"] == "no task's cost is known"
 
 
 def test_pass_at_k_for_every_k_up_to_the_smallest_number_of_attempts() -> None:
@@ -134,45 +130,45 @@ def test_attempting_every_task_again_with_the_same_outcome_changes_no_mean(
         ]
 
     once, twice = (measured(*attempts(rounds), intervals=False).summaries["tool:model"] for rounds in (1, 2))
-    for name in once.keys() - {"pass@k", "total_cost"}:
+    for name in once.keys() - {"pass@k", "total_cost", "counts", "missing"}:
         assert twice[name] == (None if once[name] is None else pytest.approx(once[name])), name
 
 
 def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
     nothing = attempt(NOP, {"a.time_x": None}, NOP, task="c", tests=GOOD)
-    found = (
+    found = shape_of(
         measured(
             run(4.0, task="a", tests=GOOD, cost_usd=1.0), run(2.5, task="b", tests=BAD, trajectory_length=4), nothing
         )
-        .result(many=True)
-        .to_dict()
     )
-    counts = found["summary_counts"]["tool:model"]
+    counts = found["summary"]["tool:model"]["counts"]
     assert counts["mean_speedup"] == counts["agent_advantage_level2"] == {"n": 2, "of": 3}
     assert counts["mean_cost_per_task"] == counts["mean_trajectory_length"] == {"n": 1, "of": 3}
     assert counts["accuracy"] == counts["mean_success_rate"] == {"n": 3, "of": 3}
     assert counts["total_cost"] == {"n": 1, "of": 3}
-    assert found["overall"]["tool:model"]["counts"]["mean_log_advantage"] == {"n": 2, "of": 3}
-    means = {name for name in found["summary"]["tool:model"] if not name.startswith("num_")}
-    assert means == set(counts)
+    assert counts["mean_log_advantage"] == {"n": 2, "of": 3}
+    summary = found["summary"]["tool:model"]
+    others = {"tasks", "pareto_optimal", "log_advantage_interval", "counts", "counts_by_k", "missing"}
+    means = {name for name in summary if not name.startswith("num_")} - others
+    assert means == counts.keys() | summary["counts_by_k"].keys()
 
 
 def test_a_verdict_that_is_left_out_hides_no_other_tasks_pass_at_k() -> None:
     scored = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD))]
     unscored = [run(4.0, task="b", tests=GOOD), run(4.0, task="b", number=2)]
-    found = measured(*scored, *unscored, unscored="exclude").result(many=True).to_dict()
+    found = shape_of(measured(*scored, *unscored, unscored="exclude"))
     assert found["summary"]["tool:model"]["pass@k"] == {"1": 0.75, "2": 1.0}  # (1/2 + 1) / 2; only a has two
-    counts = found["summary_counts"]["tool:model"]["pass@k"]
+    counts = found["summary"]["tool:model"]["counts_by_k"]["pass@k"]
     assert counts == {"1": {"n": 2, "of": 2}, "2": {"n": 1, "of": 2}}
 
 
 def test_a_larger_k_stands_apart_over_the_tasks_that_allow_it() -> None:
     often = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD), (3, BAD))]
-    found = measured(*often, run(4.0, task="b", tests=GOOD)).result(many=True).to_dict()
+    found = shape_of(measured(*often, run(4.0, task="b", tests=GOOD)))
     assert found["summary"]["tool:model"]["pass@k"] == {"1": pytest.approx(2 / 3)}  # the smallest number of attempts
-    ours = found["overall"]["tool:model"]
+    ours = found["summary"]["tool:model"]
     assert ours["pass@k_beyond"] == {"2": pytest.approx(2 / 3), "3": 1.0}
-    assert ours["counts"]["pass@k_beyond"] == {"2": {"n": 1, "of": 2}, "3": {"n": 1, "of": 2}}
+    assert ours["counts_by_k"]["pass@k_beyond"] == {"2": {"n": 1, "of": 2}, "3": {"n": 1, "of": 2}}
 
 
 def test_opt_at_k_asks_for_speed_and_for_reaching_the_expert() -> None:
@@ -200,11 +196,11 @@ def test_fceval_results_give_the_runs_own_figures() -> None:
     assert agent["mean_success_rate"] == 0.5  # (1/2 + 2/2 + 0/1) / 3
     assert agent["accuracy"] == found["run"]["accuracy"] == 0.6  # 3 of 5 trials
     assert agent["pass@k"] == {"1": 0.5}  # one trial is the fewest
-    assert found["overall"]["tool:model-1.5"]["pass@k_beyond"] == {"2": 1.0}
+    assert found["summary"]["tool:model-1.5"]["pass@k_beyond"] == {"2": 1.0}
     assert (agent["mean_cost_per_task"], agent["total_cost"]) == (pytest.approx((0.6 + 0.2) / 2), None)
-    assert found["summary_counts"]["tool:model-1.5"]["total_cost"] == {"n": 4, "of": 5}
+    assert found["summary"]["tool:model-1.5"]["counts"]["total_cost"] == {"n": 4, "of": 5}
     assert agent["mean_trajectory_length"] == 10.0
-    assert list(found["tasks"]) == ["t1", "t1#2", "t2", "t2#2", "t3"]
+    assert trials(found) == [("t1", 1), ("t1", 2), ("t2", 1), ("t2", 2), ("t3", 1)]
 
 
 def test_the_overall_interval_is_over_tasks_and_repeating_attempts_does_not_narrow_it() -> None:
@@ -272,9 +268,9 @@ def test_the_noise_floor_comes_from_measuring_nop_twice() -> None:
 
 
 def test_cost_per_gain_only_where_there_is_gain() -> None:
-    gained, lost = (measures_of(measured(run(speed, cost_usd=3.0))) for speed in (math.e, 0.5))
-    assert gained["cost_per_log_gain"] == pytest.approx(3.0)
-    assert lost["cost_per_log_gain"] is None
+    gained, lost = (payload_of(measured(run(speed, cost_usd=3.0))) for speed in (math.e, 0.5))
+    assert gained["measures"]["cost_per_log_gain"] == pytest.approx(3.0)
+    assert lost["measures"]["cost_per_log_gain"] is None
     assert lost["missing"]["cost_per_log_gain"] == "no gain"
 
 
@@ -357,26 +353,28 @@ def test_lengths_counted_in_different_ways_are_a_finding() -> None:
 
 def test_the_order_of_attempts_changes_nothing() -> None:
     attempts = [run(3.0 + at, agent=f"a{at % 2}:m", task=f"t{at}", tests=GOOD, cost_usd=float(at)) for at in range(6)]
-    assert measured(*attempts).result(many=True).to_dict() == measured(*reversed(attempts)).result(many=True).to_dict()
+    assert shape_of(measured(*attempts)) == shape_of(measured(*reversed(attempts)))
 
 
-def test_the_tree_has_geometric_means_at_every_branch() -> None:
+def test_levels_have_geometric_means() -> None:
     one = attempt(
         {"m.A.time_x(1)": 4.0, "m.A.time_x(2)": 4.0, "m.time_f": 4.0},
         {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 2.0, "m.time_f": None},
         {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 0.5, "m.time_f": 1.0},
     )
-    root = measured(one).tree(0)
-    assert (root.label, root.size, root.valid) == ("overall", 3, 2)
-    (module,) = root.children
-    branch, leaf = module.children
-    assert (branch.label, branch.agent, branch.oracle) == ("A", pytest.approx(4.0), pytest.approx(2.0))
-    assert [child.label for child in branch.children[0].children] == ["(1)", "(2)"]
-    assert (leaf.label, leaf.agent, leaf.children) == ("time_f", None, ())
+    levels = {level.name: level for level in measured(one).attempt_records()[0].levels}
+    below = ["m.A", "m.A.time_x", "m.A.time_x(1)", "m.A.time_x(2)", "m.time_f"]
+    assert list(levels) == ["overall", "m", *below]
+    assert (levels["overall"].num_benchmarks, levels["overall"].num_valid_benchmarks) == (3, 2)
+    assert levels["m.A"].agent_speedup == pytest.approx(4.0)  # (2 x 8) ^ (1/2)
+    assert levels["m.A"].oracle_speedup == pytest.approx(2.0)
+    assert levels["m.time_f"].agent_speedup is None
 
 
 def test_missing_values_have_reasons() -> None:
-    found = measured(run(2.0)).result(many=False).to_dict()
-    payload, reasons = found["agents"]["tool:model"], found["missing"]["tool:model"]
-    assert {name for name, value in payload.items() if value is None} == set(reasons)
+    found = shape_of(measured(run(2.0)))
+    payload, reasons = found["attempts"][0], found["attempts"][0]["missing"]
+    values = payload | payload["measures"]
+    unknown = {name for name, value in values.items() if value is None} - {"cost_origin", "trajectory_origin"}
+    assert unknown == set(reasons)
     assert not any(isinstance(value, Missing) for value in payload.values())

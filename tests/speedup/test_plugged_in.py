@@ -34,10 +34,10 @@ def test_a_metric_of_tasks_in_a_folder_is_listed_and_stands_in_the_answer(tmp_pa
     here = {"STEELYARD_METRICS": str(tmp_path)}
     assert "best_speedup" in steelyard("metrics", "--json", **here).stdout
     found = json.loads(steelyard("speedup", *ONE_TASK, "--json", **here).stdout)
-    speedups = [each["agent/nop"] for each in found["agents"]["tool:m"]["per_benchmark_speedups"].values()]
-    assert found["measures"]["tool:m"]["best_speedup"] == max(each for each in speedups if each is not None)
+    speedups = [each["agent/nop"] for each in found["attempts"][0]["per_benchmark_speedups"].values()]
+    assert found["attempts"][0]["measures"]["best_speedup"] == max(each for each in speedups if each is not None)
     without = json.loads(steelyard("speedup", *ONE_TASK, "--json").stdout)
-    found["measures"]["tool:m"].pop("best_speedup")
+    found["attempts"][0]["measures"].pop("best_speedup")
     assert found == without
 
 

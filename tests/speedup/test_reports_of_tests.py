@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import commands
+from timing_sides import at
 
 Command = Callable[..., commands.Done]
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -33,8 +34,7 @@ def report(path: Path, **results: str) -> Path:
 
 def agents_of(done: commands.Done) -> dict[str, Any]:
     assert done.status == 0, done.stderr
-    agents: dict[str, Any] = json.loads(done.stdout)["agents"]
-    return agents
+    return {each["agent"]: each for each in json.loads(done.stdout)["attempts"]}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_report_in_which_no_test_ran_gives_no_verdict(tmp_path: Path, command:
     tests = report(tmp_path / "report.xml", later="skipped")
     done = command(*SIDES, *ONE, "--tests", str(tests), "--json")
     assert done.status == 1
-    assert json.loads(done.stdout)["agents"]["tool:m"]["success"] is None
+    assert json.loads(done.stdout)["attempts"][0]["success"] is None
     assert "contains no test results" in done.stdout
 
 
@@ -112,6 +112,6 @@ def test_a_folder_of_tasks_holds_a_report_of_each_agent(tmp_path: Path, command:
     report(task / "tests" / "tool" / "m#2.xml", works="passed")
     report(task / "tests" / "oracle.xml", works="passed")
     done = command(str(tmp_path), "--json")
-    tasks = json.loads(done.stdout)["tasks"]
+    found = json.loads(done.stdout)
     assert done.status == 0
-    assert [tasks[key]["agents"]["tool:m"]["success"] for key in ("t1", "t1#2")] == [False, True]
+    assert [at(found, "t1", number)["success"] for number in (1, 2)] == [False, True]

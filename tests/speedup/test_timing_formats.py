@@ -19,6 +19,7 @@ from steelyard.files import parse_json, read_text
 from steelyard.formats import OpenedFile, TimingFile, read_timings
 from steelyard.formats._catalog import each_timing_format
 from steelyard.records import BenchmarkPlace, Timing
+from timing_sides import at
 
 Command = Callable[..., commands.Done]
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -216,7 +217,7 @@ def test_what_are_no_timings_is_refused_with_an_example(tmp_path: Path, text: st
 def test_speedup_weighs_what_the_tool_wrote(name: str, command: Command) -> None:
     side = str(SIDES[name])
     done = command("--nop", side, "--oracle", side, "--agent", f"tool:model={side}", "--json")
-    payload = json.loads(done.stdout)["agents"]["tool:model"]
+    payload = json.loads(done.stdout)["attempts"][0]
     assert done.status == 0
     assert payload["task_speedup"] == 1.0
     valid = [
@@ -232,7 +233,7 @@ def test_a_folder_of_tasks_takes_text_files(tmp_path: Path, command: Command) ->
         shutil.copy(SIDES["go-bench"], task / place)
     done = command(str(tmp_path), "--json")
     assert done.status == 0
-    assert json.loads(done.stdout)["tasks"]["t1"]["agents"]["tool:model"]["num_valid_benchmarks"] == 3
+    assert at(json.loads(done.stdout), "t1")["num_valid_benchmarks"] == 3
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

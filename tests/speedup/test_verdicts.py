@@ -17,7 +17,7 @@ from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, Snapshot, TestResults
 from steelyard.speedups._failures import succeeded
-from timing_sides import attempt, measured
+from timing_sides import at, attempt, measured
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 KEY = "tool:m"
@@ -63,35 +63,35 @@ def five_trials(tmp_path: Path) -> Path:
 
 def test_a_trial_without_a_verdict_stays_in_the_denominators(tmp_path: Path) -> None:
     found = speedup(five_trials(tmp_path)).to_dict()
-    agent, counts = found["summary"][KEY], found["summary_counts"][KEY]
+    agent, counts = found["summary"][KEY], found["summary"][KEY]["counts"]
     assert agent["accuracy"] == found["run"]["accuracy"] == 0.4  # 2 of 5, and not 2 of 2 tasks
     assert agent["mean_success_rate"] == pytest.approx(5 / 12)  # (1/3 + 1/2) / 2
     # k = 1 as above; k = 2: ((1 - C(2,2) / C(3,2)) + (1 - C(1,2) / C(2,2))) / 2 = (2/3 + 1) / 2
     assert agent["pass@k"] == {"1": pytest.approx(5 / 12), "2": pytest.approx(5 / 6)}
     assert (counts["accuracy"], counts["mean_success_rate"]) == ({"n": 5, "of": 5}, {"n": 2, "of": 2})
-    assert counts["pass@k"] == {"1": {"n": 2, "of": 2}, "2": {"n": 2, "of": 2}}
+    assert agent["counts_by_k"]["pass@k"] == {"1": {"n": 2, "of": 2}, "2": {"n": 2, "of": 2}}
     assert found["unscored"] == "fail"
-    ours = found["overall"][KEY]
+    ours = found["summary"][KEY]
     assert ours["fast_p"]["1.5"] == 0.4  # the same two of five
     assert ours["opt@k"]["1"] == pytest.approx(5 / 12)
 
 
 def test_unscored_exclude_leaves_them_out_of_every_share(tmp_path: Path) -> None:
     found = sy.speedup(five_trials(tmp_path), unscored="exclude").to_dict()
-    agent, counts = found["summary"][KEY], found["summary_counts"][KEY]
+    agent, counts = found["summary"][KEY], found["summary"][KEY]["counts"]
     assert agent["accuracy"] == pytest.approx(2 / 3)
     assert agent["mean_success_rate"] == 0.75  # (1/2 + 1/1) / 2
     assert agent["pass@k"] == {"1": 0.75, "2": 1.0}  # only a has two verdicts
-    assert (counts["accuracy"], counts["pass@k"]["2"]) == ({"n": 3, "of": 5}, {"n": 1, "of": 2})
-    assert found["overall"][KEY]["fast_p"]["1.5"] == pytest.approx(2 / 3)
+    assert (counts["accuracy"], agent["counts_by_k"]["pass@k"]["2"]) == ({"n": 3, "of": 5}, {"n": 1, "of": 2})
+    assert found["summary"][KEY]["fast_p"]["1.5"] == pytest.approx(2 / 3)
     assert found["unscored"] == "exclude"
 
 
 def test_the_policy_changes_no_speed_and_hides_no_unknown(tmp_path: Path) -> None:
     path = five_trials(tmp_path)
     fail, exclude = (speedup(path, unscored=policy).to_dict() for policy in ("fail", "exclude"))
-    assert fail["tasks"] == exclude["tasks"]
-    assert fail["tasks"]["a#3"]["agents"][KEY]["success"] is None
+    assert fail["attempts"] == exclude["attempts"]
+    assert at(fail, "a", 3, agent=KEY)["success"] is None
     assert fail["summary"][KEY]["mean_speedup"] == exclude["summary"][KEY]["mean_speedup"] == 3.25  # (2.5 + 4) / 2
     assert {finding["code"] for finding in fail["findings"]} == {finding["code"] for finding in exclude["findings"]}
 
@@ -112,10 +112,10 @@ def test_a_trial_that_measured_nothing_belongs_to_whom_it_names_else_to_all_agen
     own = trial("c", resolved=None)
     own["parser_extra_metrics"] = {"agent_model_key": KEY, "trajectory_length": 7}
     found = speedup(results(tmp_path, both, named, own, trial("d", resolved=None))).to_dict()
-    assert {task: row[KEY] for task, row in found["coverage"].items()} == {"a": 1, "b": 0, "c": 1, "d": 1}
-    assert {task: row["other:m"] for task, row in found["coverage"].items()} == {"a": 1, "b": 1, "c": 0, "d": 1}
-    assert found["tasks"]["b"]["agents"]["other:m"]["task_cost_usd"] == 0.25
-    assert found["tasks"]["c"]["agents"][KEY]["trajectory_length"] == 7
+    assert [each["task"] for each in found["attempts"] if each["agent"] == KEY] == ["a", "c", "d"]
+    assert [each["task"] for each in found["attempts"] if each["agent"] == "other:m"] == ["a", "b", "d"]
+    assert at(found, "b", agent="other:m")["task_cost_usd"] == 0.25
+    assert at(found, "c", agent=KEY)["trajectory_length"] == 7
     assert found["summary"][KEY]["accuracy"] == pytest.approx(1 / 3)
 
 
@@ -143,13 +143,13 @@ def test_tests_and_snapshot_decide_unless_the_harness_gave_no_verdict(
     tmp_path: Path, resolved: Any, facts: dict[str, Any], success: bool | None
 ) -> None:
     result = speedup(results(tmp_path, trial("a", resolved=resolved, agents={KEY: payload(**facts)})))
-    assert result.attempts[0].payload.success is success
+    assert result.attempts[0].success is success
 
 
 def test_among_several_agents_the_trials_verdict_tells_of_none(tmp_path: Path) -> None:
     agents = {KEY: payload(), "other:m": FAILED}
-    found = speedup(results(tmp_path, trial("a", resolved=None, agents=agents))).to_dict()["tasks"]["a"]["agents"]
-    assert (found[KEY]["success"], found["other:m"]["success"]) == (True, False)
+    found = speedup(results(tmp_path, trial("a", resolved=None, agents=agents))).attempts
+    assert {each.agent: each.success for each in found} == {KEY: True, "other:m": False}
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from((GOOD, BAD, None))), min_size=1, max_size=9))
@@ -201,7 +201,7 @@ def test_a_run_record_has_the_verdict_that_other_verbs_give_it(
         record = {"task": "t", "id": which, "benchmarks": [{"name": "m.time_x", "seconds": seconds}]} | more
         paths[which] = write(tmp_path / f"{which}.json", record)
     result = speedup(TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={KEY: paths["agent"]}))
-    assert (result.attempts[0].payload.success, result.attempts[0].payload.task_speedup) == (success, speed)
+    assert (result.attempts[0].success, result.attempts[0].task_speedup) == (success, speed)
     told = [finding.message for finding in result.findings if finding.code == "no_snapshot"]
     assert told == (["no snapshot: success is based on the reported verdict only"] if success else [])
     (group,) = sy.measure(paths["agent"], metrics=["pass_rate"]).to_dict()["groups"]
@@ -215,7 +215,7 @@ def test_in_fcevals_own_files_a_missing_snapshot_is_a_failure(tmp_path: Path) ->
     for absent in (..., None, {}):
         agents = {KEY: payload(snapshot_summary=absent)}
         result = speedup(results(tmp_path, trial("a", agents=agents)))
-        fields = result.attempts[0].payload
+        fields = result.attempts[0]
         assert (fields.snapshot_failed, fields.success, fields.fallback_to_baseline) == (True, False, True)
         assert fields.task_speedup == 1.0  # as if nothing had been changed
         assert "missing_snapshot_block" in {finding.code for finding in result.findings}
@@ -223,12 +223,12 @@ def test_in_fcevals_own_files_a_missing_snapshot_is_a_failure(tmp_path: Path) ->
 
 def test_a_log_without_its_snapshot_block_has_failed(tmp_path: Path) -> None:
     text = (SAMPLES / "fceval.log").read_text()
-    assert speedup(SAMPLES / "fceval.log").attempts[0].payload.success is True
+    assert speedup(SAMPLES / "fceval.log").attempts[0].success is True
     without = write(tmp_path / "t.log", text[: text.index("FORMULACODE_SNAPSHOT_START")])
-    assert speedup(without).attempts[0].payload.success is False
+    assert speedup(without).attempts[0].success is False
     asv = SAMPLES / "asv"
     files = TaskFiles(nop=asv / "nop.json", agents={KEY: asv / "agent.json"}, tests=without, snapshot=without)
-    assert speedup(files).attempts[0].payload.success is False
+    assert speedup(files).attempts[0].success is False
     (tmp_path / "t.log").write_text(text[text.index("FORMULACODE_RESULT_START") :])
     with pytest.raises(UnreadableFileError, match="the log has no TESTS block"):
         speedup(files)

@@ -106,7 +106,6 @@ METAVARS = {
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
     "repeatability": ("repair", "dots", "distances"),
-    "speedup": ("waterfall", "dots"),
     "show": ("tokens", "calls"),
     "arena show": ("scores",),
     "arena leaderboard": ("dots", "strip"),

@@ -81,8 +81,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._code_options import (
         RepeatabilityOptions as RepeatabilityOptions,
-        SpeedupOptions as SpeedupOptions,
-        TaskFileOptions as TaskFileOptions,
     )
     from steelyard.questions._commands import (
         command_text as command_text,

@@ -47,7 +47,8 @@ class Rows:
     itself are in every row only if `keep` names them; fields named in `without` are in none. `parallel` names a list of
     the answer in the order of the innermost one: each row has the fields of the entry at the same position too,
     also where the innermost entry is None. `below` names, for a path without dots, the field of an entry that contains
-    further entries of the same kind: each entry of the tree is a row with its `depth`.
+    further entries of the same kind: each entry of the tree is a row with its `depth`. `ids` limits what an entry adds
+    to the rows inside it: a benchmark needs the names of its attempt, not all its figures.
     """
 
     paths: tuple[str, ...]
@@ -56,6 +57,7 @@ class Rows:
     keys: Mapping[str, str] = field(default_factory=dict)
     parallel: str = ""
     below: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Rows:
         keys: Mapping[str, str] | None = None,
         parallel: str = "",
         below: Mapping[str, str] | None = None,
+        ids: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
@@ -72,6 +75,7 @@ class Rows:
         object.__setattr__(self, "keys", keys or {})
         object.__setattr__(self, "parallel", parallel)
         object.__setattr__(self, "below", below or {})
+        object.__setattr__(self, "ids", ids or {})
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
@@ -100,6 +104,8 @@ class Rows:
         for key, each in keyed:
             cells: Row = {self.keys.get(place, singular(place)): key} if isinstance(entries, Mapping) else {}
             cells |= {name: cell for name, cell in self._entry_cells(each).items() if name not in cells}
+            if below and place in self.ids:
+                cells = {name: cell for name, cell in cells.items() if name in self.ids[place]}
             levels = [*outer, *([parallel[key]] if parallel and not below else []), (singular(place), cells)]
             yield from self._levels(each, below, levels, parallel) if below else [levels]
 

@@ -14,7 +14,7 @@ from steelyard.errors import RecordError, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_custom_field, model_group
+from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, Missing, is_custom_field, model_group, problem_text
 from steelyard.settings import named_path
 
 Row = dict[str, Any]  # Any: cells of any type
@@ -42,7 +42,7 @@ def attempt_id(task: str, agent: str, number: int) -> str:
 
 
 def attempt_rows(
-    kind: str, *, task: str, agent: str, number: int, payload: Mapping[str, Any], measures: Mapping[str, Any]
+    kind: str, *, task: str, agent: str, number: int, payload: Mapping[str, Any]
 ) -> Iterator[Row]:  # Any: JSON values
     """An attempt, or each of its benchmarks."""
     name, _, model = agent.partition(":")
@@ -56,7 +56,8 @@ def attempt_rows(
         "reported_cost_usd": payload.get("task_cost_usd"),
     }
     if kind == "attempt":
-        values = {**measures, **payload}
+        measures = payload.get("measures")
+        values = {**(measures if isinstance(measures, dict) else {}), **payload}
         yield row | {declared.name: values.get(declared.name) for declared in catalog().at("task")}
         return
     benchmarks = payload.get("per_benchmark_speedups")
@@ -89,20 +90,18 @@ class _SavedPrompt(msgspec.Struct, frozen=True):
     versions: _SavedVersions = _SavedVersions()
 
 
-class _SavedTask(msgspec.Struct, frozen=True):
-    agents: dict[str, dict[str, Any]] = {}  # Any: JSON values
-    measures: dict[str, dict[str, Any]] = {}  # Any: JSON values
+class _SavedAttempt(msgspec.Struct, frozen=True):
+    task: str
+    agent: str
+    number: int = 1
 
 
 class SavedResult(msgspec.Struct, frozen=True):
     """What `repeatability --out x.json` or `speedup --out x.json` wrote."""
 
     prompts: list[_SavedPrompt] | None = None
-    tasks: dict[str, _SavedTask] | None = None
-    agents: dict[str, dict[str, Any]] | None = None  # Any: JSON values
-    measures: dict[str, dict[str, Any]] = {}  # Any: JSON values
+    attempts: list[dict[str, Any]] | None = None  # Any: JSON values
     summary: dict[str, Any] = {}  # Any: JSON values
-    coverage: dict[str, dict[str, int]] = {}
 
 
 def saved_paths(given: Sequence[str]) -> list[Path]:
@@ -128,7 +127,7 @@ def saved_kind(saved: SavedResult) -> str | None:
     """Return what a saved result contains: prompts or attempts; None for the result of another command."""
     if saved.prompts is not None:
         return "prompt"
-    return "attempt" if saved.summary and (saved.tasks is not None or saved.agents is not None) else None
+    return "attempt" if saved.summary and saved.attempts is not None else None
 
 
 def basis_of(normalization: str, distance: str) -> str:
@@ -141,7 +140,10 @@ def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
     if (saved_kind(saved) == "prompt") != (kind == "prompt") or saved_kind(saved) is None:
         command = "repeatability" if kind == "prompt" else "speedup"
         raise UsageError(f"the file contains no result of {command}", where=str(path))
-    yield from (_checked(row, path) for row in _each_saved(saved, kind))
+    try:
+        yield from (_checked(row, path) for row in _each_saved(saved, kind))
+    except msgspec.ValidationError as error:
+        raise RecordError(problem_text(error), path=str(path)) from error
 
 
 def _checked(row: Row, path: Path) -> Row:
@@ -161,21 +163,6 @@ def _checked(row: Row, path: Path) -> Row:
 def _each_saved(saved: SavedResult, kind: str) -> Iterator[Row]:
     for prompt in saved.prompts or ():
         yield prompt_row(prompt.prompt, prompt.key, prompt.metrics)
-    tasks = saved.tasks or {}
-    if saved.agents is not None:
-        tasks = {next(iter(saved.coverage), "task"): _SavedTask(saved.agents, saved.measures)}
-    for trial, results in tasks.items():
-        task, number = _numbered(trial, saved.coverage)
-        for key, payload in results.agents.items():
-            agent, again = _numbered(key, saved.summary)
-            measures = results.measures.get(key, {})
-            yield from attempt_rows(
-                kind, task=task, agent=agent, number=max(number, again), payload=payload, measures=measures
-            )
-
-
-def _numbered(name: str, known: Mapping[str, object]) -> tuple[str, int]:
-    """The name without the number that later attempts carry, and that number."""
-    bare, sign, number = name.rpartition("#")
-    is_number = bool(sign) and number.isdecimal() and len(number) < 10
-    return (bare, int(number)) if name not in known and is_number else (name, 1)
+    for attempt in saved.attempts or ():
+        names = msgspec.convert(attempt, _SavedAttempt)
+        yield from attempt_rows(kind, task=names.task, agent=names.agent, number=names.number, payload=attempt)

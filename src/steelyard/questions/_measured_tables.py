@@ -19,6 +19,7 @@ from steelyard.files import beginning_of
 from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
 from steelyard.option_names import option
+from steelyard.questions._answer import Answer
 from steelyard.questions._measured_rows import (
     Row,
     attempt_rows,
@@ -30,8 +31,9 @@ from steelyard.questions._measured_rows import (
     saved_rows,
 )
 from steelyard.questions._opening_runs import Measurable, evaluated_by, open_runs, outside_time, reject_labels
+from steelyard.questions.speedup._answer import SpeedupResult
 from steelyard.records import Finding, Rejected, is_custom_field, is_custom_input
-from steelyard.results import Repeatability, Result, SpeedupResult
+from steelyard.results import Repeatability, Result
 from steelyard.settings import is_store
 
 if TYPE_CHECKING:
@@ -190,7 +192,7 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
     if kind == "submission":
         return _submissions(inputs, options)
     saved = saved_paths(_paths(inputs))
-    if isinstance(inputs, Result) or saved:
+    if isinstance(inputs, (Answer, Result)) or saved:
         reject_labels(options.labels())
     if saved:
         results = {path: read_saved(path) for path in saved}
@@ -214,8 +216,7 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
                 task=attempt.task,
                 agent=attempt.agent,
                 number=attempt.number,
-                payload=msgspec.to_builtins(attempt.payload),
-                measures=attempt.measures,
+                payload=msgspec.to_builtins(attempt),
             )
         ),
         result.findings,
@@ -230,7 +231,7 @@ def measured_result(
     wanted = Repeatability if kind == "prompt" else SpeedupResult
     if isinstance(inputs, wanted):
         return inputs
-    if isinstance(inputs, Result):
+    if isinstance(inputs, (Answer, Result)):
         raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{COMMANDS[kind]}")
     return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
 
@@ -244,8 +245,7 @@ def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Re
 
 
 def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths
-    from steelyard.questions._code_options import SpeedupOptions  # it imports what opens runs
-    from steelyard.questions.speedup import speedup
+    from steelyard.questions.speedup import SpeedupOptions, speedup  # it imports what opens runs
     from steelyard.speedups import timings_in  # brings numpy and SciPy
 
     if not any(timings_in(Path(path)) for path in _paths(inputs)):

@@ -16,7 +16,7 @@ from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._code_options import RepeatabilityOptions, SpeedupOptions
+from steelyard.questions._code_options import RepeatabilityOptions
 from steelyard.questions._commands import command_of
 from steelyard.questions._declaration import Options
 from steelyard.questions._figure_options import (
@@ -36,7 +36,7 @@ from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_
 from steelyard.questions.measure import ALL, Measurement, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
-from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
@@ -45,7 +45,6 @@ from steelyard.results import (
     ReportInput,
     ReportOutput,
     Result,
-    SpeedupResult,
 )
 from steelyard.settings import STDIN, is_stdin
 

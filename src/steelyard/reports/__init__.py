@@ -99,14 +99,6 @@ if TYPE_CHECKING:
         write_runs as write_runs,
         write_runs_folder as write_runs_folder,
     )
-    from steelyard.reports._speedup_summary import (
-        speedup_summary_table as speedup_summary_table,
-    )
-    from steelyard.reports._speedups import (
-        benchmark_trees as benchmark_trees,
-        speedup_sentence as speedup_sentence,
-        speedup_table as speedup_table,
-    )
     from steelyard.reports.pages import (
         page_of as page_of,
     )

@@ -174,14 +174,6 @@ if TYPE_CHECKING:
         TextPiece as TextPiece,
         piece_of as piece_of,
     )
-    from steelyard.results._speedup import (
-        BenchmarkNode as BenchmarkNode,
-        BenchmarkSpeedup as BenchmarkSpeedup,
-        Payload as Payload,
-        SpeedupAttempt as SpeedupAttempt,
-        SpeedupResult as SpeedupResult,
-        SpeedupSummary as SpeedupSummary,
-    )
     from steelyard.results._store_upgrade import (
         AppliedMigration as AppliedMigration,
         StoreUpgrade as StoreUpgrade,

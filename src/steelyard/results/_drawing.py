@@ -23,20 +23,16 @@ from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
 from steelyard.results._run_detail import RunDetail
 from steelyard.results._run_figures import run_calls, run_tokens
-from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
     output_distances,
     prompt_dots,
     repair_slopes,
-    speedup_dots,
-    speedup_waterfall,
 )
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
-    SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
     TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},
     RunDetail: {"tokens": run_tokens, "calls": run_calls},
     AllLeaderboards: {"dots": task_dots},

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._base import Result, json_number
 from steelyard.results._repeatability import Repeatability
-from steelyard.results._speedup import SpeedupResult
 
 if TYPE_CHECKING:
     from steelyard.questions.compare import Comparison
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from steelyard.questions.judges import Judges
     from steelyard.questions.measure import Measurement
     from steelyard.questions.rank import Ranking
+    from steelyard.questions.speedup import SpeedupResult
     from steelyard.questions.usage import UsageSummary
 
 

@@ -1,28 +1,24 @@
-"""Figures of repeated outputs and of speedups."""
+"""Figures of repeated outputs."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import (
     Axis,
-    BenchmarkRatio,
     Change,
     Estimate,
     Figure,
     distances,
     dots,
     slopes,
-    waterfall,
 )
 from steelyard.metrics import catalog
 from steelyard.pages import confidence_text, metric_axis
 
 if TYPE_CHECKING:
     from steelyard.results._repeatability import Repeatability
-    from steelyard.results._speedup import SpeedupAttempt, SpeedupResult
 
 
 def repair_slopes(result: Repeatability, width: int) -> Figure:
@@ -78,49 +74,3 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
     metric = catalog()["r_raw"]
     note = f"{confidence_text(0.95)}; fraction of the most frequent output"
     return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)
-
-
-def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:
-    """Every benchmark of every attempt, the fastest first."""
-    bars, noise = [], []
-    for task, agent, attempt in result.placed():
-        prefix = f"{agent} on {task}: " if result.many else f"{agent}: "
-        prefix = prefix if len(result.attempts) > 1 else ""
-        bars += _bars(attempt, prefix)
-        noise.append(attempt.measures.get("noise_floor"))
-    floors = [math.exp(min(floor, 700.0)) for floor in noise if floor]
-    first = next(result.placed(), None)
-    title = "Speedup by benchmark"
-    if first is not None and len(result.attempts) == 1:
-        title += f": {first[1]} on {first[0]}" if result.many else f": {first[1]}"
-    many = f"{len(result.attempts):,} attempts" if len(result.attempts) > 1 else ""
-    failed = sum(attempt.payload.fallback_to_baseline for attempt in result.attempts)
-    fallen = f"{failed:,} failed their tests and count as 1x" if failed else ""
-    note = "; ".join(part for part in (many, fallen, "gray: no significant change") if part)
-    return waterfall(bars, title=title, note=note, noise=max(floors, default=None), width=width)
-
-
-def _bars(attempt: SpeedupAttempt, prefix: str) -> list[BenchmarkRatio]:
-    bars = []
-    for name, speedups in attempt.payload.per_benchmark_speedups.items():
-        facts = attempt.benchmarks.get(name, {})
-        verdict = facts.get("verdict")
-        is_noise = verdict == "unclear"
-        bars.append(BenchmarkRatio(f"{prefix}{name}", speedups.agent, speedups.oracle, is_noise, verdict or ""))
-    return bars
-
-
-def speedup_dots(result: SpeedupResult, width: int) -> Figure:
-    """The speedup of each attempt's task: the geometric mean over its benchmarks."""
-    rows = []
-    for task, agent, attempt in result.placed():
-        payload = attempt.payload
-        note = f"{payload.num_valid_benchmarks:,} of {payload.num_benchmarks:,} benchmarks"
-        note += "; failed its tests and counts as unchanged" if payload.fallback_to_baseline else ""
-        label = agent if not result.many else f"{agent}: {task}"
-        value = payload.task_speedup
-        rows.append(Estimate(label=label, value=value, note=note, faint=payload.fallback_to_baseline))
-    axis = Axis(title="Speedup over the unchanged code", unit="", log=True)
-    title = "Speedup by attempt"
-    note = "geometric mean over benchmarks; hollow markers: tests failed"
-    return dots(rows, title=title, axis=axis, note=note, reference=1.0, width=width)

@@ -18,8 +18,6 @@ from steelyard.questions import (
     RepeatabilityOptions,
     RunList,
     RunsSource,
-    SpeedupOptions,
-    TaskFileOptions,
     leaderboard,
     list_runs,
 )
@@ -27,7 +25,7 @@ from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import repeatability
 from steelyard.questions.show import RunRecords, ShowOptions
-from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Redaction, Run
 from steelyard.results import (
     Leaderboard,
@@ -35,7 +33,6 @@ from steelyard.results import (
     Result,
     RunDetail,
     RunOutput,
-    SpeedupResult,
 )
 from steelyard.server._question_routes import question_route
 from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
@@ -44,7 +41,6 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
 RepeatabilityQuery = query_of(RepeatabilityOptions)
-SpeedupQuery = query_of(SpeedupOptions, without=TaskFileOptions.declared)
 ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
 
 
@@ -134,14 +130,7 @@ def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatab
 
 
 def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
-    result = speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query))
-    if "task" not in values:
-        return result
-    result = _named_as_shown(result)
-    if values["task"] not in result.coverage:
-        raise UnknownNameError("task", values["task"][:200], result.coverage)
-    attempts = tuple(attempt for task, _, attempt in result.placed() if task == values["task"])
-    return replace(result, attempts=attempts)
+    return speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query, **values))
 
 
 RUN_ROUTES = (
@@ -206,20 +195,12 @@ RUN_ROUTES = (
         query=RepeatabilityQuery,
         over_runs=_repeatability,
     ),
-    Route(
-        path="/speedup",
-        sentence="Speedups of agents vs. unchanged code and vs. the reference solution.",
-        command="speedup",
-        result=SpeedupResult,
-        query=SpeedupQuery,
-        over_runs=_speedup,
-    ),
-    Route(
+    question_route("speedup", over_runs=_speedup),
+    question_route(
+        "speedup",
         path="/speedup/{task}",
-        sentence="Speedups per benchmark of one task.",
-        command="speedup",
-        result=SpeedupResult,
-        query=SpeedupQuery,
+        sentence="Speedups on one task.",
+        command="speedup --task {task}",
         over_runs=_speedup,
     ),
 )

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
         read_task as read_task,
         read_trial_file as read_trial_file,
     )
+    from steelyard.speedups._records import (
+        BenchmarkLevel as BenchmarkLevel,
+        BenchmarkSpeedup as BenchmarkSpeedup,
+        SampleCount as SampleCount,
+        SpeedupAttempt as SpeedupAttempt,
+        SpeedupRun as SpeedupRun,
+        SpeedupSummary as SpeedupSummary,
+        Verdict as Verdict,
+    )
     from steelyard.speedups._task_files import (
         TaskFiles as TaskFiles,
     )

@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from steelyard.profiles import Unscored
 from steelyard.records import Finding, Missing
-from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
-from steelyard.speedups._benchmark_tree import tree_of
+from steelyard.speedups._benchmark_tree import levels_of
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._measures import (
     SpeedupIntervals,
-    benchmark_measures,
+    benchmark_speedups,
     measures,
     speedup_intervals_of,
     task_figures,
 )
-from steelyard.speedups._payload import payloads
-from steelyard.speedups._speedup_findings import coverage, dominant, findings_of, unscored_attempts
+from steelyard.speedups._payload import payload_fields
+from steelyard.speedups._records import SpeedupAttempt, SpeedupRun, SpeedupSummary
+from steelyard.speedups._speedup_findings import dominant, findings_of, unscored_attempts
 from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
 
 Fields = dict[str, Any]  # Any: JSON values
@@ -61,21 +64,17 @@ class Speedups:
 
     def _whole_cost(self, key: str) -> float | None:
         """The agent's mean cost where every task's is known: over other tasks than another's it compares nothing."""
-        count = self._summaries[key].counts["mean_cost_per_task"]
+        count = self.summaries[key]["counts"]["mean_cost_per_task"]
         cost: float | None = self.summaries[key]["mean_cost_per_task"]
         return cost if count["n"] == count["of"] else None
 
     @cached_property
-    def _summaries(self) -> dict[str, SpeedupSummary]:
+    def summaries(self) -> dict[str, Fields]:
+        """The specification's run-level fields of each agent, with `counts` and `missing`."""
         return {
             key: summary(self.table, indexes, self.figures, unscored=self.unscored)
             for key, indexes in by_agent(self.table).items()
         }
-
-    @property
-    def summaries(self) -> dict[str, Fields]:
-        """The specification's run-level fields of each agent."""
-        return {key: agent_summary.fields for key, agent_summary in self._summaries.items()}
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -89,43 +88,50 @@ class Speedups:
             findings += dominant(fields["max_fraction"], fields["tasks"], "task", self.options, key)
         return findings
 
-    def tree(self, index: int) -> BenchmarkNode:
-        """The tree of one attempt."""
-        return tree_of(self.table, index, self.speedup_intervals)
+    def attempt_records(self) -> tuple[SpeedupAttempt, ...]:
+        """Return a record per attempt; levels only if there is one task."""
+        has_levels = len({attempt.task for attempt in self.table.attempts}) == 1
+        return tuple(self._attempt_record(index, has_levels=has_levels) for index in range(len(self.table.attempts)))
 
-    def result(self, *, many: bool, rejected_count: int = 0) -> SpeedupResult:
-        """Return all of it as a record; trees only for one task's files, since a thousand are not drawn."""
-        attempts = tuple(
-            SpeedupAttempt(
-                task=attempt.task,
-                trial=attempt.trial,
-                number=attempt.number,
-                agent=attempt.agent,
-                payload=payload,
-                missing=reasons,
-                measures=measures(self.table, index, self.figures[index]),
-                benchmarks={}
-                if self.speedup_intervals is None
-                else benchmark_measures(self.table, index, self.speedup_intervals),
-                tree=None if many else self.tree(index),
-            )
-            for index, (attempt, (payload, reasons)) in enumerate(
-                zip(self.table.attempts, payloads(self.table, self.figures), strict=True)
-            )
+    def _attempt_record(self, index: int, *, has_levels: bool) -> SpeedupAttempt:
+        attempt = self.table.attempts[index]
+        fields, reasons = payload_fields(self.table, index, self.figures[index])
+        own_measures, own_reasons = measures(self.figures[index])
+        return SpeedupAttempt(
+            task=attempt.task,
+            number=attempt.number,
+            agent=attempt.agent,
+            **fields,
+            per_benchmark_speedups=benchmark_speedups(self.table, index, self.speedup_intervals),
+            num_agent_only_failures=int(np.count_nonzero(self.table.agent_only[self.table.rows(index)])),
+            cost_origin=attempt.cost_origin,
+            trajectory_origin=attempt.trajectory_origin,
+            measures=own_measures,
+            missing=reasons | own_reasons,
+            levels=levels_of(self.table, index, self.speedup_intervals) if has_levels else (),
         )
-        return SpeedupResult(
-            profile=self.profile,
-            unscored=self.unscored,
-            many=many,
-            attempts=attempts,
-            summaries=self._summaries,
-            overall=self.overall,
-            run=run_figures(self.table, unscored=self.unscored),
-            coverage=coverage(self.table.attempts),
-            findings=tuple(self.findings),
-            usable=bool(self.table.valid.any()),
-            rejected_count=rejected_count,
-        )
+
+    def summary_records(self) -> dict[str, SpeedupSummary]:
+        """Return the figures of each agent over its tasks."""
+        return {
+            key: msgspec.convert(_joined(fields, self.overall[key]), SpeedupSummary)
+            for key, fields in self.summaries.items()
+        }
+
+    def run_record(self) -> SpeedupRun:
+        """Return the figures over all agents."""
+        return msgspec.convert(_joined(run_figures(self.table, unscored=self.unscored)), SpeedupRun)
+
+
+def _joined(*parts: Fields) -> Fields:
+    """Return the fields of all parts, with the counts that have one entry per k apart from the others."""
+    fields = {name: value for part in parts for name, value in part.items()}
+    counts = {name: count for part in parts for name, count in part["counts"].items()}
+    return fields | {
+        "missing": {name: reason for part in parts for name, reason in part["missing"].items()},
+        "counts": {name: count for name, count in counts.items() if "of" in count},
+        "counts_by_k": {name: count for name, count in counts.items() if "of" not in count},
+    }
 
 
 def speedups_of(

@@ -1,20 +1,25 @@
-"""One attempt's benchmarks as a tree: module, class, function, parameters."""
+"""Benchmarks of one attempt by module, class, function and parameters."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from steelyard.metrics import geometric_mean
-from steelyard.results import BenchmarkNode
 from steelyard.speedups._benchmark_table import BenchmarkTable
 from steelyard.speedups._measures import SpeedupIntervals
+from steelyard.speedups._records import BenchmarkLevel
 from steelyard.speedups._sides import Floats
 
+Paths = list[tuple[tuple[str, ...], list[int]]]
 
-def tree_of(table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None) -> BenchmarkNode:
-    """The tree of one attempt; its root is the overall level. Without intervals nothing is noise."""
+
+def levels_of(
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None
+) -> tuple[BenchmarkLevel, ...]:
+    """Return the levels of one attempt, each before those inside it; without intervals, nothing is noise."""
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):
@@ -22,42 +27,34 @@ def tree_of(table: BenchmarkTable, index: int, speedup_intervals: SpeedupInterva
         path = tuple(part for part in place if part is not None)
         parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
         paths.setdefault((*path, parameters), []).append(row)
-    return _node(table, speedup_intervals, "overall", sorted(paths.items()), depth=0)
+    return tuple(_levels(table, speedup_intervals, sorted(paths.items()), ()))
 
 
-def _node(
-    table: BenchmarkTable,
-    speedup_intervals: SpeedupIntervals | None,
-    label: str,
-    paths: list[tuple[tuple[str, ...], list[int]]],
-    *,
-    depth: int,
-) -> BenchmarkNode:
+def _levels(
+    table: BenchmarkTable, speedup_intervals: SpeedupIntervals | None, paths: Paths, above: tuple[str, ...]
+) -> Iterator[BenchmarkLevel]:
     rows = [row for _, path_rows in paths for row in path_rows]
-    branches: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
+    branches: dict[str, Paths] = {}
     for path, path_rows in paths:
-        if len(path) > depth:
-            branches.setdefault(path[depth], []).append((path, path_rows))
-    children = tuple(
-        _node(table, speedup_intervals, name, inside, depth=depth + 1) for name, inside in branches.items()
-    )
-    if [child.label for child in children] == [""]:
-        children = ()  # a function without parameters is its own leaf
+        if len(path) > len(above):
+            branches.setdefault(path[len(above)], []).append((path, path_rows))
     counted = [row for row in rows if table.counted[row]]
     low, high = _interval(table, speedup_intervals, counted)
-    return BenchmarkNode(
-        label=label,
-        agent=_gmean(table.effective[counted]),
-        oracle=_gmean(table.oracle[counted]) if np.isfinite(table.oracle[counted]).all() else None,
-        size=len(rows),
-        valid=int(np.count_nonzero(table.valid[rows])),
+    yield BenchmarkLevel(
+        name=("".join((".".join(above[:-1]), *above[-1:])) if not branches else ".".join(above)) or "overall",
+        agent_speedup=_gmean(table.effective[counted]),
+        oracle_speedup=_gmean(table.oracle[counted]) if np.isfinite(table.oracle[counted]).all() else None,
         low=low,
         high=high,
+        num_benchmarks=len(rows),
+        num_valid_benchmarks=int(np.count_nonzero(table.valid[rows])),
         is_noise=speedup_intervals is not None
         and bool(counted)
         and all(speedup_intervals.verdict(row) == "unclear" for row in counted),
-        children=children,
     )
+    if list(branches) != [""]:  # a function without parameters is its own benchmark
+        for name, inside in branches.items():
+            yield from _levels(table, speedup_intervals, inside, (*above, name))
 
 
 def _interval(

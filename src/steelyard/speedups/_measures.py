@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,13 @@ from steelyard import metrics
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Missing
-from steelyard.results import Payload
 from steelyard.speedups._asv_rule import asv_changes
 from steelyard.speedups._benchmark_table import ABSENT, NO_ORACLE, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import nullable, without_missing
-from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
+from steelyard.speedups._records import BenchmarkSpeedup, SpeedupAttempt, Verdict
+from steelyard.speedups._sides import Flags, Floats, Ints, Side, pooled
 from steelyard.speedups._speedup_intervals import LogIntervals, log_intervals
-
-Verdict = Literal["faster", "slower", "unclear", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,22 +104,11 @@ def _task_inputs(
     }
 
 
-def measures(
-    table: BenchmarkTable, index: int, figures: Mapping[str, float | Missing]
-) -> dict[str, Any]:  # Any: JSON values
-    """Return the figures of one attempt beyond the payload; unknown ones are null with a reason under `missing`."""
-    attempt, rows = table.attempts[index], table.rows(index)
-    ours = {name: value for name, value in figures.items() if name not in Payload.__struct_fields__}
-    values, reasons = without_missing(ours)
-    by_level = [figures[f"agent_advantage_level{number}"] for number in range(1, 5)]
-    return {
-        "num_agent_only_failures": int(np.count_nonzero(table.agent_only[rows])),
-        **values,
-        "advantage_by_level": without_missing(dict(zip(LEVELS, by_level, strict=True)))[0],
-        "cost_origin": attempt.cost_origin,
-        "trajectory_origin": attempt.trajectory_origin,
-        "missing": reasons,
-    }
+def measures(figures: Mapping[str, float | Missing]) -> tuple[dict[str, Any], dict[str, str]]:  # Any: numbers or None
+    """Return the metrics of one attempt beyond the specification's fields, and the reasons for missing ones."""
+    return without_missing(
+        {name: value for name, value in figures.items() if name not in SpeedupAttempt.__struct_fields__}
+    )
 
 
 def _ends(
@@ -152,26 +139,28 @@ def _medians(side: Side) -> Mapping[str, float]:
     return dict(compress(zip(side.names, medians.tolist(), strict=True), usable.tolist()))
 
 
-def benchmark_measures(
-    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals
-) -> dict[str, dict[str, Any]]:  # Any: JSON values
-    """For each benchmark of one attempt: statuses, intervals and verdict."""
+def benchmark_speedups(
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None
+) -> dict[str, BenchmarkSpeedup]:
+    """Return the speedups, statuses, intervals and verdict of each benchmark of one attempt."""
     attempt, rows = table.attempts[index], table.rows(index)
-    columns: dict[str, list[Any]] = {
-        "agent_status": _statuses(attempt.side, table, table.agent_row[rows]),
-        "oracle_status": _statuses(attempt.oracle, table, table.oracle_row[rows]),
-        "log_speedup": nullable(speedup_intervals.speedup.value[rows]),
-        "log_speedup_low": nullable(speedup_intervals.speedup.low[rows]),
-        "log_speedup_high": nullable(speedup_intervals.speedup.high[rows]),
-        "log_ratio": nullable(speedup_intervals.ratio.value[rows]),
-        "log_ratio_low": nullable(speedup_intervals.ratio.low[rows]),
-        "log_ratio_high": nullable(speedup_intervals.ratio.high[rows]),
-        "verdict": [speedup_intervals.verdict(row) for row in range(rows.start, rows.stop)],
-        "samples": [speedup_intervals.speedup.basis(row) for row in range(rows.start, rows.stop)],
-    }
-    keys = tuple(columns)
-    names = [attempt.nop.names[position] for position in table.local[rows].tolist()]
-    return {name: dict(zip(keys, row, strict=True)) for name, *row in zip(names, *columns.values(), strict=True)}
+    oracle = table.oracle[rows]
+    agent = np.where(table.counted[rows], table.effective[rows], table.agent[rows])
+    columns: list[list[Any]] = [
+        nullable(agent),
+        nullable(oracle),
+        nullable(metrics.advantage.function(agent_speedup=agent, oracle_speedup=oracle)),
+        _statuses(attempt.side, table, table.agent_row[rows]),
+        _statuses(attempt.oracle, table, table.oracle_row[rows]),
+    ]
+    if speedup_intervals is None:
+        columns += [[None] * len(agent)] * 8
+    else:
+        for intervals in (speedup_intervals.speedup, speedup_intervals.ratio):
+            columns += [nullable(ends[rows]) for ends in (intervals.value, intervals.low, intervals.high)]
+        columns.append([speedup_intervals.verdict(row) for row in range(rows.start, rows.stop)])
+        columns.append([speedup_intervals.speedup.basis(row) for row in range(rows.start, rows.stop)])
+    return dict(zip(attempt.nop.measured_names, map(BenchmarkSpeedup, *columns), strict=True))
 
 
 def _statuses(side: Side | None, table: BenchmarkTable, rows: Ints) -> list[str]:

@@ -16,9 +16,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-LEVELS = ("module", "class", "function", "overall")
-"""The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
-
 
 @dataclass(frozen=True, eq=False)
 class Side:

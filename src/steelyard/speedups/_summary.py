@@ -13,7 +13,6 @@ from steelyard import metrics
 from steelyard.metrics import Metric, geometric_mean, harmonic_mean
 from steelyard.profiles import Unscored
 from steelyard.records import Missing, exact_mean
-from steelyard.results import SpeedupSummary
 from steelyard.speedups._benchmark_table import NO_ORACLE, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
@@ -48,10 +47,8 @@ def verdicts_of(attempts: Sequence[Attempt], unscored: Unscored) -> list[bool | 
     return [False if isinstance(verdict, Missing) else verdict for verdict in verdicts]
 
 
-def summary(
-    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], *, unscored: Unscored
-) -> SpeedupSummary:
-    """The specification's run-level fields of one agent.
+def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], *, unscored: Unscored) -> Fields:
+    """The specification's run-level fields of one agent, with `counts` and `missing`.
 
     Every task counts once, however often it was attempted; only `accuracy` and `total_cost` are over attempts.
     """
@@ -93,7 +90,7 @@ def summary(
     counts["accuracy"] = n_of(len(scored), len(attempts))
     counts["pass@k"] = passed.counts()
     counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
-    return SpeedupSummary(fields, missing, counts)
+    return fields | {"counts": counts, "missing": missing}
 
 
 def n_of(n: int, of: int) -> dict[str, int]:

@@ -15,8 +15,10 @@ from steelyard.questions._measured_rows import attempt_id, benchmark_figures
 from steelyard.questions._measured_tables import arena_of, measured_result
 from steelyard.questions._opening_runs import Measurable
 from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
+from steelyard.questions.speedup import SpeedupResult
 from steelyard.records import Missing
-from steelyard.results import PromptResult, Repeatability, SpeedupAttempt, SpeedupResult
+from steelyard.results import PromptResult, Repeatability
+from steelyard.speedups import SpeedupAttempt
 
 if TYPE_CHECKING:
     from steelyard.questions.explain import ExplainOptions
@@ -62,7 +64,7 @@ def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[st
         if kind == "attempt":
             yield id_, _of_attempt(attempt)
             continue
-        for name, speedups in attempt.payload.per_benchmark_speedups.items():
+        for name, speedups in attempt.per_benchmark_speedups.items():
             yield f"{id_}, {name}", benchmark_figures(msgspec.to_builtins(speedups))
 
 
@@ -78,18 +80,16 @@ def _of_prompt(prompt: PromptResult) -> Known:
 
 
 def _of_attempt(attempt: SpeedupAttempt) -> Known:
-    payload = attempt.payload
-    counted = [each for each in payload.per_benchmark_speedups.values() if each.agent is not None]
+    counted = [each for each in attempt.per_benchmark_speedups.values() if each.agent_speedup is not None]
     figures: dict[str, Any] = {  # Any: numbers, flags and lists
-        "pass_rate": payload.success,
-        "agent_speedups": [each.agent for each in counted],
-        "oracle_speedups": [each.oracle for each in counted if each.oracle is not None],
+        "pass_rate": attempt.success,
+        "agent_speedups": [each.agent_speedup for each in counted],
+        "oracle_speedups": [each.oracle_speedup for each in counted if each.oracle_speedup is not None],
+        "num_agent_only_failures": attempt.num_agent_only_failures,
+        **{declared.name: getattr(attempt, declared.name, None) for declared in catalog().at("task")},
         **attempt.measures,
-        **{declared.name: getattr(payload, declared.name, None) for declared in catalog().at("task")},
-        **{name: value for name, value in attempt.measures.items() if name in catalog()},
     }
-    reasons = {**attempt.measures["missing"], **attempt.missing}
-    return figures | {name: Missing(reason) for name, reason in reasons.items()}
+    return figures | {name: Missing(reason) for name, reason in attempt.missing.items()}
 
 
 def _tree(name: str, known: Known, constants: Mapping[str, float]) -> ExplainedValue:

@@ -20,7 +20,6 @@ from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._run import run_page
-from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.results import (
@@ -38,7 +37,6 @@ from steelyard.results import (
     ReviewDesk,
     RunDetail,
     Season,
-    SpeedupResult,
     TaskDetails,
     TaskLeaderboard,
     TaskList,
@@ -81,7 +79,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ReviewDesk: review_page,
     RunDetail: run_page,
     Season: season_page,
-    SpeedupResult: speedup_page,
     TaskLeaderboard: task_page,
     TaskDetails: baseline_page,
     TaskList: tasks_page,

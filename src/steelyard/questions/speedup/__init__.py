@@ -1,33 +1,99 @@
-"""Measure speedups from timing files, for one task or a folder of tasks."""
+"""Measure performance changes from benchmark timings.
+
+Compares two files (baseline and candidate), the files of one task, or a directory of tasks. A speedup above 1 means
+faster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from steelyard.errors import InputError, NoValidInputError, UsageError
+from steelyard.errors import InputError, NoValidInputError, UnknownNameError, UsageError
 from steelyard.formats import is_baseline
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
-from steelyard.profiles import Profile, load_profile
-from steelyard.questions._code_options import SpeedupOptions, TaskFileOptions
+from steelyard.profiles import Profile, Unscored, load_profile
+from steelyard.questions._answer import Drawing
+from steelyard.questions._declaration import Options, doc
+from steelyard.questions._options import PriceOptions, ProfileName, Texts
 from steelyard.questions._question import log_question
+from steelyard.questions.speedup._answer import SpeedupResult as SpeedupResult
+from steelyard.questions.speedup._page import page as page
+from steelyard.records import Finding, Redaction, one_a_kind
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
 
 if TYPE_CHECKING:
-    from steelyard.results import SpeedupResult
-    from steelyard.speedups import SpeedupConstants, TimingReading
+    from steelyard.speedups import SpeedupConstants, Speedups, TimingReading
 
 SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
 
 
-@log_question(SpeedupOptions)
+class TaskFileOptions(Options):
+    """Files of one task, or of the two sides of a change."""
+
+    baseline: Path | None = doc("Timings before a change.", default=None, short="-a", local=True)
+    candidate: Texts = doc(
+        "Timings after the change: FILE or LABEL=FILE; repeatable.", default=(), short="-b", local=True
+    )
+    nop: Path | None = doc("Timings of the unchanged code.", default=None, local=True)
+    oracle: Path | None = doc(
+        "Timings of the reference solution; required to compute an agent's advantage.",
+        default=None,
+        local=True,
+    )
+    agent: Texts = doc("Timings of an agent's change: NAME:MODEL=FILE; repeatable.", default=(), local=True)
+    nop_repeat: Path | None = doc(
+        "Second measurement of the unchanged code, for the noise floor.", default=None, local=True
+    )
+    tests: Texts = doc(
+        "Test results: FILE, NAME:MODEL=FILE or oracle=FILE; repeatable. JSON keyed by agent, or a JUnit XML report.",
+        default=(),
+        local=True,
+    )
+    snapshot: Path | None = doc("Snapshot-test results: JSON keyed by agent or oracle.", default=None, local=True)
+    runs: Path | None = doc(
+        "JSON file with the cost_usd and trajectory_length of each agent.", default=None, local=True
+    )
+    log: Texts = doc("Agent log (JSON or .cast): NAME:MODEL=FILE; repeatable.", default=(), local=True)
+
+
+class SpeedupOptions(PriceOptions, TaskFileOptions):
+    """Options of `speedup`."""
+
+    task: str | None = doc("Name of the task; of a directory or FC-Eval file, the only task to measure.", default=None)
+    profile: ProfileName = doc(
+        "Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.",
+        default="speedup-1",
+    )
+    agent_only: Literal["drop", "baseline", "worst"] | None = doc(
+        "How to score benchmarks that fail only with the agent's code (default: the profile's).",
+        default=None,
+    )
+    interval: Literal["order", "bootstrap", "none"] | None = doc(
+        "Interval method for speedups (default: the profile's).",
+        default=None,
+    )
+    verdict: Literal["interval", "asv"] | None = doc(
+        "Rule for faster and slower verdicts (default: the profile's).",
+        default=None,
+    )
+    unscored: Unscored = doc(
+        "Attempts without a verdict: count as fail (as FC-Eval does), or exclude from success rates.",
+        default="fail",
+    )
+
+
+@log_question(
+    SpeedupOptions,
+    examples=({"baseline": "main.json", "candidate": "branch.json"},),
+    input_help="Directory of tasks, or an FC-Eval results.json or log; - for stdin.",
+)
 def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResult:
     """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
 
@@ -42,7 +108,7 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     ...         timed = f'{{"task": "t", "benchmarks": [{{"name": "sort", "seconds": {seconds}}}]}}'
     ...         _ = Path(folder, f"{name}.json").write_text(timed)
     ...     result = sy.speedup(baseline=f"{folder}/main.json", candidate=[f"{folder}/branch.json"])
-    >>> result.attempts[0].agent, result.attempts[0].payload.task_speedup
+    >>> result.attempts[0].agent, result.attempts[0].task_speedup
     ('branch', 2.0)
     """
     from steelyard.speedups import (
@@ -68,6 +134,8 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
             read_folder(path, reading) if path.is_dir() else read_trial_file(path, reading)
     if not reading.attempts:
         raise _nothing(reading)
+    if options.task is not None and not isinstance(inputs, TaskFiles):
+        _select_task(reading, options.task)
     speedups = speedups_of(
         reading.attempts,
         constants,
@@ -76,12 +144,34 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
         unscored=options.unscored,
         earlier=reading.findings,
     )
-    result = speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
-    if options.baseline is None:
-        return result
-    # A baseline needs no reference solution, and success matters only if tests are given.
-    irrelevant = {"no_oracle"} | (set() if options.tests or options.snapshot else {"success_unknown"})
-    return replace(result, findings=tuple(finding for finding in result.findings if finding.code not in irrelevant))
+    findings: Iterable[Finding] = speedups.findings
+    if options.baseline is not None:
+        # A baseline needs no reference solution, and success matters only if tests are given.
+        irrelevant = {"no_oracle"} | (set() if options.tests or options.snapshot else {"success_unknown"})
+        findings = (finding for finding in findings if finding.code not in irrelevant)
+    return result_of(speedups, findings, rejected_count=reading.rejected)
+
+
+def result_of(speedups: Speedups, findings: Iterable[Finding], *, rejected_count: int = 0) -> SpeedupResult:
+    """Return the answer that shows these speedups."""
+    return SpeedupResult(
+        profile=speedups.profile,
+        unscored=speedups.unscored,
+        summary=speedups.summary_records(),
+        run=speedups.run_record(),
+        attempts=speedups.attempt_records(),
+        findings=one_a_kind(findings),
+        rejected_count=rejected_count,
+    )
+
+
+def _select_task(reading: TimingReading, task: str) -> None:
+    """Keep the attempts at one task, which may be named as pages name it: without keys and tokens."""
+    tasks = sorted({attempt.task for attempt in reading.attempts})
+    names = dict(zip(Redaction().tree(tasks), tasks, strict=True))
+    if task not in names and task not in tasks:
+        raise UnknownNameError("task", task[:200], names)
+    reading.attempts = [attempt for attempt in reading.attempts if attempt.task == names.get(task, task)]
 
 
 def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
@@ -197,3 +287,10 @@ def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tup
     if len(plain) > 1:
         raise UsageError("several files of test results", hint=f"label each file: {option('tests', 'NAME:MODEL=FILE')}")
     return plain[0] if plain else None, reports
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer."""
+    from steelyard.questions.speedup._figures import speedup_dots, speedup_waterfall
+
+    return {"waterfall": speedup_waterfall, "dots": speedup_dots}
