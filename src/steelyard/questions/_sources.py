@@ -103,9 +103,9 @@ class RunsSource:
         """How the command of a command names the files that it reads, without their folders."""
         inputs = self.sorted_inputs()
         runs = [path for path in inputs.runs if isinstance(path, Path)]
-        if command == "speedup":
+        if command.startswith("speedup"):
             return [path.name for path in inputs.timings]
-        if command == "repeatability":
+        if command.startswith("repeatability"):
             is_answered = any(run.output is not None and run.output.text for run in self.records().values())
             runs = [*inputs.experiments, *(runs if is_answered else ())]
         mapped = [] if self.map is None else ["--map", Path(self.map).name]
@@ -128,8 +128,9 @@ class RunsSource:
         return repr([(str(path.resolve()), path.stat().st_ino) for path in self.paths]).encode()
 
     def warm(self) -> None:
-        """Read the runs."""
-        self.table()
+        """Read the runs, if there are any besides timings and experiments."""
+        if self.run_paths():
+            self.table()
 
     def close(self) -> None:
         """Nothing is open."""

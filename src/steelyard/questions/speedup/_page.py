@@ -51,9 +51,6 @@ OVER_TASKS = {
     "agent_advantage_level4": 0,
     "total_cost": 0,
     "cost_weighted_advantage": 0,
-    "speedup_ratio_gmean_over_tasks": 5,
-    "speedup_ratio_hmean_over_tasks": 5,
-    "max_fraction": 6,
 }
 """Metrics in the second table of agents."""
 MAX_TRIES = 5
@@ -142,7 +139,7 @@ def _attempt_table(answer: SpeedupResult, *, is_one: bool) -> PageTable:
         *(_metric(name, [_figure(attempt, name) for attempt in attempts], spare=OF_ATTEMPT[name]) for name in names),
         _cost_column([attempt.task_cost_usd for attempt in attempts]),
     ]
-    caption = f"{tasks[0]}, profile {answer.profile}" if is_one else "Attempts"
+    caption = f"Task: {tasks[0]}, profile {answer.profile}" if is_one else "Attempts"
     return pages.PageTable(name="attempts", caption=caption, columns=tuple(columns))
 
 
