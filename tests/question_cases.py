@@ -102,6 +102,8 @@ CASES = [
     Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
+    Case("profiles", {}, None),
+    Case("profiles", {"name": "outcome-1"}, None),
     Case("prices", {}, None),
     Case("prices", {"model": "claude-opus-4-6"}, None),
     Case("prices", {"model": "deepseek-chat", "on": "2026-01-01"}, None),

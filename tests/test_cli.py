@@ -89,7 +89,7 @@ def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence:
 
 def test_a_profile_shows_itself_as_json_too() -> None:
     shown = json.loads(steelyard("profiles", "outcome-1", "--json").stdout)
-    assert shown["constants"]["pass_weight"] == 0.5
+    assert shown["profiles"][0]["constants"]["pass_weight"] == 0.5
 
 
 def test_errors_under_json_are_json(tmp_path: Path) -> None:

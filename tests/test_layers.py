@@ -92,7 +92,6 @@ ALLOWED: dict[str, set[str]] = {
         "records",
         "mappings",
         "prices",
-        "profiles",
     },
     "server": {"questions", "results", "reports", "pages", "records", "profiles"},
     "client": {"questions", "results", "records"},

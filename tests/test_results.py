@@ -30,6 +30,7 @@ from steelyard.questions.explain import Explanation
 from steelyard.questions.formats import formats
 from steelyard.questions.metrics import metrics
 from steelyard.questions.prices import prices
+from steelyard.questions.profiles import profiles
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
@@ -115,6 +116,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
     "Formats": lambda _: formats(),
     "Metrics": lambda _: metrics(),
+    "Profiles": lambda _: profiles(),
     "Prices": lambda _: prices("claude-opus-4-6"),
     "ApiRoutes": lambda _: routes_listed(),
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
@@ -352,7 +354,7 @@ def test_without_pandas_the_error_names_the_extra(made: Result, monkeypatch: pyt
         ("prices", "price_tables"),
         ("prices o3", "models"),
         ("profiles", "profiles"),
-        ("profiles outcome-1", "constants"),
+        ("profiles outcome-1", "profiles"),
         ("doctor", "checks"),
         ("demo", "groups"),
     ],

@@ -118,4 +118,4 @@ def _deliver(answer: Answer, output: Output, *, everything: bool) -> None:
         page = answer.page()
         if everything:
             console().print_page(page, everything=True)
-        print_written(output.out, () if everything else (page.answer, *page.notes))
+        print_written(output.out, () if everything else filter(None, (page.answer, *page.notes)))

@@ -45,6 +45,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,
+    ProfileName | None: str | None,
     EngineName: str,
     Runs | None: PathsOrStores | None,
     Path | None: OnePath | None,

@@ -18,9 +18,9 @@ def page_text(page: Page, width: int | None, *, everything: bool = False) -> str
 
 
 def page_lines(page: Page, width: int | None, *, color: bool = False, everything: bool = False) -> Iterator[str]:
-    """Yield the lines of the page: its answer, its tables, further sentences.
+    """Yield the lines of the page: its answer, its tables, further sentences, texts.
 
-    Without a width, each sentence is one line. With `everything`, folded tables and all their rows are included.
+    Without a width, each sentence is one line. With `everything`, whatever is folded and all rows are included.
     """
     yield from sentence_lines([page.answer], width, style=page.style, color=color)
     yield from sentence_lines(page.notes, width, color=color)
@@ -31,6 +31,9 @@ def page_lines(page: Page, width: int | None, *, color: bool = False, everything
     below = [*page.legend, *page.details]
     yield from [""] if below and not tables else []
     yield from sentence_lines(below, width, color=color, indent=INDENT)
+    texts = [part for each in page.texts if everything or each.is_open for part in (each.heading, each.text.rstrip())]
+    yield from [""] if texts and page.answer else []
+    yield from sentence_lines(texts, width, color=color, indent=INDENT)
 
 
 def sentence_lines(

@@ -58,6 +58,7 @@ OWN_ROUTES = (
     question_route("formats"),
     question_route("metrics"),
     question_route("prices"),
+    question_route("profiles"),
     Route(
         path="/routes",
         sentence="All routes of this API.",

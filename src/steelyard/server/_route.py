@@ -14,7 +14,7 @@ import msgspec
 from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.profiles import DEFAULT, shipped_profiles
+from steelyard.profiles import shipped_profiles
 from steelyard.questions import ManyChosen, Moment, Names, Options, ProfileName, Texts
 from steelyard.records import Chosen, Scope, Token, problem_text
 
@@ -43,6 +43,7 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Chosen | None: str | None,
     Moment: str | None,
     ProfileName: str,
+    ProfileName | None: str | None,
 }
 """Query types of command option types; other types are unchanged."""
 
@@ -271,7 +272,7 @@ def query_of(
 def options_of(options: type[OptionsT], query: Query, **also: Any) -> OptionsT:  # Any: options of any type
     """Return the command options in a query; only built-in profiles are allowed."""
     values = {name: getattr(query, name) for name in query.__struct_fields__}
-    profile = values.get("profile", DEFAULT)
-    if profile not in shipped_profiles():
-        raise UnknownNameError("profile", str(profile)[:200], shipped_profiles())
+    for name, hint in options.types().items():
+        if hint in (ProfileName, ProfileName | None) and values.get(name) not in (None, *shipped_profiles()):
+            raise UnknownNameError("profile", str(values[name])[:200], shipped_profiles())
     return options(**{name: value for name, value in values.items() if name in options.declared} | also)
