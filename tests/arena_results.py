@@ -13,7 +13,10 @@ from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.rating_list import arena_rating_list
+from steelyard.questions.arena.rating_pending import arena_rating_pending
 from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
 
@@ -42,7 +45,7 @@ def registered(folder: Path) -> Result:
     arena = filled(folder)
     questions.add_user(arena, "team", "blue")
     questions.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    return questions.list_users(arena)
+    return arena_user_list(arena)
 
 
 def rated_arena(folder: Path) -> questions.LocalArena:
@@ -115,11 +118,11 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Verification": lambda folder: frozen(folder).verify_season(frozen_file(folder)),
     "WeightVersions": lambda folder: questions.weights(rated_arena(folder), fit=True),
     "ToolMetrics": lambda folder: questions.tool_metrics(measured(filled(folder), folder), "ant"),
-    "Assignments": lambda folder: questions.pending_ratings(rated_arena(folder)),
+    "Assignments": lambda folder: arena_rating_pending(rated_arena(folder)),
     "Rated": lambda folder: questions.add_rating(
         rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
     ),
-    "PeerReview": lambda folder: questions.ratings(rated_arena(folder), "fix-race"),
+    "PeerReview": lambda folder: arena_rating_list(rated_arena(folder), "fix-race"),
     "ReviewLog": lambda folder: arena_review_log(filled(folder)),
     "ScoreHistory": lambda folder: arena_history(filled(folder), task="fix-race"),
     "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),

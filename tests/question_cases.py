@@ -11,7 +11,7 @@ from typing import Any
 
 import steelyard as sy
 from arena_results import learning, rated_arena
-from steelyard.questions import Answer, Question, demo_files, question_named, review_submission
+from steelyard.questions import Answer, Question, add_user, demo_files, question_named, review_submission
 from steelyard.records import encode_run
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -100,6 +100,12 @@ CASES = [
     Case("arena_changes", {"since": "2026-01-01"}, "arena.db"),
     Case("arena_review_log", {}, "arena.db"),
     Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
+    Case("arena_user_list", {}, "arena.db"),
+    Case("arena_user_list", {"kind": "person"}, "arena.db"),
+    Case("arena_rating_pending", {}, "arena.db"),
+    Case("arena_rating_pending", {"reviewer": "xia", "task": "fix-race"}, "arena.db"),
+    Case("arena_rating_list", {}, "arena.db"),
+    Case("arena_rating_list", {"task": "fix-race", "confidence": 0.9}, "arena.db"),
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
     Case("profiles", {}, None),
@@ -134,6 +140,8 @@ def write_inputs(folder: Path) -> Path:
     """Write the inputs that the cases are asked about."""
     (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
     arena = rated_arena(folder)
+    add_user(arena, "team", "blue")
+    add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
     review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
     arena.store.close()
     learning(folder).store.close()

@@ -32,7 +32,7 @@ from test_results import MADE
 SRC = Path(__file__).parent.parent / "src" / "steelyard" / "reports"
 PAGED = [name for name in MADE if name.split()[0] in {kind.__name__ for kind in PAGES}]
 
-WITHOUT_NUMBERS = ("Outliers", "TaskList", "ApiRoutes", "Registry", "Assignments")
+WITHOUT_NUMBERS = ("Outliers", "TaskList", "ApiRoutes")
 """Results whose pages may have no column of numbers: they are lists of names."""
 
 

@@ -11,8 +11,9 @@ from steelyard.arena import Arena, create_arena
 from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import Intake, add_user, leaderboard, list_users, task_leaderboard, withdraw_as
+from steelyard.questions import Intake, add_user, leaderboard, task_leaderboard, withdraw_as
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
@@ -52,7 +53,7 @@ def taken(arena: Arena, token: Token, **more: object) -> Receipt | Rejected:
 
 
 def test_a_display_name_never_identifies(people: Arena) -> None:
-    assert [party.shown for party in list_users(people, "person").users] == [
+    assert [party.shown for party in arena_user_list(people, "person").users] == [
         "Ada Lovelace (ada)",
         "Ada Lovelace (bob)",
         "cyd",
@@ -82,7 +83,7 @@ def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
 def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) -> None:
     add_user(people, "person", "ada", team="")
     add_user(people, "person", "cyd", name="Cyd")
-    told = {party.id: (party.display_name, party.team) for party in list_users(people, "person").users}
+    told = {party.id: (party.display_name, party.team) for party in arena_user_list(people, "person").users}
     assert told == {"ada": ("Ada Lovelace", None), "bob": ("Ada Lovelace", "blue"), "cyd": ("Cyd", None)}
 
 
@@ -136,5 +137,5 @@ def test_the_commands_register_and_list(people: Arena, capsys: pytest.CaptureFix
     assert run(["arena", "user", "add", "tool", "ant", "--name", "The Ant", "--store", store]) == 0
     assert run(["arena", "user", "list", "tool", "--json", "--store", store]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("tool The Ant (ant)")
+    assert out.startswith("1 tool.")
     assert json.loads(out[out.index("{") :])["users"] == [{"kind": "tool", "id": "ant", "display_name": "The Ant"}]

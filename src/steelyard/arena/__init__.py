@@ -57,8 +57,9 @@ if TYPE_CHECKING:
     from steelyard.arena.notifications._targets import (
         read_targets as read_targets,
     )
-    from steelyard.arena.ratings._peer_review import (
-        peer_review as peer_review,
+    from steelyard.arena.ratings._rating_table import (
+        RatingTable as RatingTable,
+        rating_table as rating_table,
     )
     from steelyard.arena.ratings._ratings import (
         Given as Given,

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption, TaskName
 from steelyard.cli._options import FromOne, Json
-from steelyard.cli._print import print_findings, print_json, show_results
+from steelyard.cli._output import Output
+from steelyard.cli._print import print_json, show_results
+from steelyard.cli._question_commands import command_named, deliver
 from steelyard.results import ASSIGNMENT_SEED
 from steelyard.settings import DEFAULT_STORE
 
-if TYPE_CHECKING:
-    from steelyard.results import Assignments
-
 rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
-
-Unblind = Annotated[bool, Parameter(help="Show the names hidden by blinding.", negative="")]
 
 
 @rating.command
@@ -32,7 +29,7 @@ def assign(
         FromOne | None, Parameter(help="Reviewers per submission (default: the profile's).")
     ] = None,
     seed: Annotated[int, Parameter(help="Random seed for the assignment.")] = ASSIGNMENT_SEED,
-    unblind: Unblind = False,
+    unblind: Annotated[bool, Parameter(help="Show the names hidden by blinding.", negative="")] = False,
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
@@ -47,25 +44,11 @@ def assign(
 
     names = split_names(reviewers or "")
     made = assign_reviewers(store, task, reviewers=names, per_submission=per_submission, seed=seed, unblind=unblind)
-    return _print(made, json=json)
+    deliver(made, Output(json=json))
+    return 0
 
 
-@rating.command
-def pending(
-    *,
-    reviewer: Annotated[str | None, Parameter(help="Only reviews assigned to this reviewer.")] = None,
-    task: Annotated[str | None, Parameter(help="Only this task.")] = None,
-    unblind: Unblind = False,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """List assigned reviews, with submission names blinded.
-
-    Example: steelyard arena rating pending --reviewer ada
-    """
-    from steelyard.questions import pending_ratings  # brings SQLAlchemy
-
-    return _print(pending_ratings(store, reviewer=reviewer, task=task, unblind=unblind), json=json)
+rating.command(command_named("arena_rating_pending"))
 
 
 @rating.command
@@ -100,38 +83,4 @@ def add(
     return 0
 
 
-@rating.command(name="list")
-def list_all(
-    task: Annotated[str | None, Parameter(help="Task id (default: all tasks).")] = None,
-    /,
-    *,
-    criterion: Annotated[str | None, Parameter(help="Rated criterion (default: the whole submission).")] = None,
-    confidence: Annotated[float, Parameter(help="Confidence level, between 0 and 1.")] = 0.95,
-    unblind: Unblind = False,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """List severity-adjusted ratings and inter-rater agreement.
-
-    Example: steelyard arena rating list fix-race --unblind
-    """
-    from steelyard.questions import ratings  # brings SQLAlchemy
-    from steelyard.reports import ratings_parts
-
-    result = ratings(store, task, criterion=criterion, confidence=confidence, unblind=unblind)
-    if json:
-        print_json(result.to_dict())
-    else:
-        show_results(ratings_parts(result))
-        print_findings(result.findings)
-    return 0
-
-
-def _print(result: Assignments, *, json: bool) -> int:
-    from steelyard.reports import assignments_parts
-
-    if json:
-        print_json(result.to_dict())
-    else:
-        show_results(assignments_parts(result))
-    return 0
+rating.command(command_named("arena_rating_list"))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._options import Json
-from steelyard.cli._print import print_json, show_results
+from steelyard.cli._output import Output
+from steelyard.cli._question_commands import command_named, deliver
 from steelyard.settings import DEFAULT_STORE
-
-if TYPE_CHECKING:
-    from steelyard.results import Registry
 
 user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
 
@@ -39,31 +37,8 @@ def add(
     """
     from steelyard.questions import add_user  # brings SQLAlchemy
 
-    return _print(add_user(store, kind, identity, name=name, team=team), json=json)
-
-
-@user.command(name="list")
-def list_all(
-    kind: Annotated[str | None, Parameter(help="Only this kind: person, team or tool.")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
-) -> int:
-    """List registered people, teams and tools.
-
-    Example: steelyard arena user list person
-    """
-    from steelyard.questions import list_users  # brings SQLAlchemy
-
-    return _print(list_users(store, kind), json=json)
-
-
-def _print(result: Registry, *, json: bool) -> int:
-    from steelyard.reports import registry_lines
-
-    if json:
-        print_json(result.to_dict())
-    else:
-        show_results(registry_lines(result))
+    deliver(add_user(store, kind, identity, name=name, team=team), Output(json=json))
     return 0
+
+
+user.command(command_named("arena_user_list"))

@@ -51,7 +51,7 @@ def command_named(name: str) -> Callable[..., int]:
         if summary is not None:
             with writing(summary), summary.open("a", encoding="utf-8") as file:
                 file.write(answer.markdown())
-        _deliver(answer, output, everything=all_parts)
+        deliver(answer, output, everything=all_parts)
         if not output.quiet:
             print_findings(answer.findings)
         return status
@@ -105,7 +105,7 @@ def _examples(question: Question) -> str:
     return "\n".join(lines)
 
 
-def _deliver(answer: Answer, output: Output, *, everything: bool) -> None:
+def deliver(answer: Answer, output: Output, *, everything: bool = False) -> None:
     """Write the file, and print JSON, CSV or the page; next to a file, only the sentences of the page."""
     save_result(answer, output.figure_name, output.out, no_csv_escape=output.no_csv_escape)
     if output.json:

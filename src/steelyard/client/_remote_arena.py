@@ -14,6 +14,8 @@ from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
 from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer, submit_files, submit_runs
+from steelyard.questions.arena.rating_pending import Assignments
+from steelyard.questions.arena.user_list import Registry
 from steelyard.records import (
     DecodeError,
     Rejected,
@@ -26,14 +28,11 @@ from steelyard.records import (
 )
 from steelyard.results import (
     ASSIGNMENT_SEED,
-    Assignments,
     Evaluation,
     Leaderboard,
     Outliers,
-    PeerReview,
     Rated,
     Receipt,
-    Registry,
     Reviewed,
     Season,
     Seasons,
@@ -207,10 +206,6 @@ class RemoteArena(ArenaMethods):
         body = {"kind": kind, "id": identity, "name": name, "team": team}
         return _converted(self._server.post("/users", body), Registry)
 
-    def users(self, kind: str | None = None) -> Registry:
-        """Return the registered people, teams and tools, optionally of one kind."""
-        return self._whole("/users", {"kind": kind}, "users", Registry)
-
     def add_rating(
         self,
         submission: str,
@@ -240,26 +235,6 @@ class RemoteArena(ArenaMethods):
         _reject_unblind(unblind=unblind)
         body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
         return _converted(self._server.post("/assignments", body), Assignments)
-
-    def pending_ratings(
-        self, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
-    ) -> Assignments:
-        """Return the assigned reviews, blinded."""
-        _reject_unblind(unblind=unblind)
-        return self._whole("/assignments", {"reviewer": reviewer, "task": task}, "assignments", Assignments)
-
-    def ratings(
-        self,
-        task: str | None = None,
-        *,
-        criterion: str | None = None,
-        confidence: float = 0.95,
-        unblind: bool = False,
-    ) -> PeerReview:
-        """Return severity-adjusted ratings, blinded."""
-        _reject_unblind(unblind=unblind)
-        query = {"task": task, "criterion": criterion, "confidence": confidence}
-        return _converted(self._server.get("/ratings", query), PeerReview)
 
     def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
         """Freeze the current leaderboard as a season."""

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
         add_rating as add_rating,
         add_user as add_user,
         assign_reviewers as assign_reviewers,
-        list_users as list_users,
-        pending_ratings as pending_ratings,
-        ratings as ratings,
         weights as weights,
     )
     from steelyard.questions._arena_requests import (

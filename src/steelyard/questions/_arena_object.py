@@ -34,11 +34,8 @@ class LocalArena(ArenaMethods, arena.Arena):
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
     add_user = _arena_people.add_user
-    users = _arena_people.list_users
     add_rating = _arena_people.add_rating
     assign_reviewers = _arena_people.assign_reviewers
-    pending_ratings = _arena_people.pending_ratings
-    ratings = _arena_people.ratings
     weights = _arena_people.weights
     create_season = _arena_seasons.create_season
     season = _arena_seasons.show_season

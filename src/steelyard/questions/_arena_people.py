@@ -10,21 +10,19 @@ from steelyard.arena import (
     Arena,
     Given,
     assign as assign_in,
-    assignments_of,
     fit_arena_weights,
     party_kind,
-    peer_review,
     rate as rate_in,
-    read_parties,
     register as register_in,
     weight_versions,
 )
 from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.questions._arena import opened
+from steelyard.questions.arena.rating_pending import Assignments
+from steelyard.questions.arena.user_list import Registry
 from steelyard.records import Party, now_microseconds
-from steelyard.results import ASSIGNMENT_SEED, Assignments, PeerReview, Rated, Registry, WeightVersions
-from steelyard.statistics import check_level
+from steelyard.results import ASSIGNMENT_SEED, Rated, WeightVersions
 
 
 def add_user(
@@ -37,13 +35,6 @@ def add_user(
         return register_in(connection, chosen, identity, display_name=name, team=team, now=now_microseconds())
 
     return Registry(users=(arena.store.in_transaction(work),))
-
-
-def list_users(arena: Arena | str, kind: str | None = None) -> Registry:
-    """Return the registered people, teams and tools, optionally of one kind."""
-    arena, chosen = opened(arena), None if kind is None else party_kind(kind)
-    with arena.read() as connection:
-        return Registry(users=tuple(read_parties(connection, chosen)))
 
 
 def add_rating(
@@ -73,29 +64,10 @@ def assign_reviewers(
         raise UsageError(
             f"{option('per_submission')} must be at least 1 (got {per_submission})", hint=option("per_submission", 3)
         )
-    return assign_in(
+    assigned = assign_in(
         opened(arena), task, reviewers=tuple(reviewers), per_submission=per_submission, seed=seed, unblind=unblind
     )
-
-
-def pending_ratings(
-    arena: Arena | str, *, reviewer: str | None = None, task: str | None = None, unblind: bool = False
-) -> Assignments:
-    """Return the assigned reviews, blinded unless `unblind` is set."""
-    return assignments_of(opened(arena), reviewer=reviewer, task_id=task, unblind=unblind)
-
-
-def ratings(
-    arena: Arena | str,
-    task: str | None = None,
-    *,
-    criterion: str | None = None,
-    confidence: float = 0.95,
-    unblind: bool = False,
-) -> PeerReview:
-    """Ratings adjusted for reviewer severity; reviewers are blinded unless `unblind` is set."""
-    check_level(confidence)
-    return peer_review(opened(arena), task_id=task, criterion=criterion, confidence=confidence, unblind=unblind)
+    return Assignments(assignments=assigned)
 
 
 def weights(arena: Arena | str, *, fit: bool = False) -> WeightVersions:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         event_line as event_line,
         outliers_line as outliers_line,
         profile_lines as profile_lines,
-        registry_lines as registry_lines,
         rescored_line as rescored_line,
         review_line as review_line,
         reviewed_lines as reviewed_lines,
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
         fit_lines as fit_lines,
     )
     from steelyard.reports._arena_ratings import (
-        assignments_parts as assignments_parts,
         rated_line as rated_line,
-        ratings_parts as ratings_parts,
         weights_lines as weights_lines,
     )
     from steelyard.reports._arena_seasons import (

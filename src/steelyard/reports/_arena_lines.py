@@ -14,7 +14,6 @@ from steelyard.results import (
     Leader,
     Outliers,
     ProfileComparison,
-    Registry,
     Rescored,
     Review,
     Reviewed,
@@ -73,14 +72,6 @@ def submitted_line(submitted: Submitted) -> str:
     """How many submissions there are of each kind."""
     before = len(submitted.receipts) - submitted.accepted
     return f"{submitted.accepted:,} accepted, {before:,} already known, {len(submitted.rejected):,} rejected."
-
-
-def registry_lines(registry: Registry) -> Iterator[str]:
-    """A line for each person, team and tool: its display name, its id, a person's team."""
-    if not registry.users:
-        yield "No users registered. Add one: steelyard arena user add person ID"
-    for party in registry.users:
-        yield f"{party.kind} {party.shown}" + (f", team {party.team}" if party.team else "")
 
 
 def review_line(review: Review) -> str:

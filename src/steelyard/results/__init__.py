@@ -59,17 +59,10 @@ if TYPE_CHECKING:
         VersionOf as VersionOf,
         version_text as version_text,
     )
-    from steelyard.results._arena_parties import (
-        Registry as Registry,
-    )
     from steelyard.results._arena_ratings import (
         ASSIGNMENT_SEED as ASSIGNMENT_SEED,
         Assignment as Assignment,
-        Assignments as Assignments,
-        PeerReview as PeerReview,
         Rated as Rated,
-        RatedSubmission as RatedSubmission,
-        ReviewerEstimate as ReviewerEstimate,
     )
     from steelyard.results._arena_receipts import (
         AddedTasks as AddedTasks,

@@ -11,10 +11,7 @@ from steelyard.questions import (
     ArenaSource,
     leaderboard,
     list_tasks,
-    list_users,
     outliers,
-    pending_ratings,
-    ratings,
     review_desk,
     seasons,
     show_season,
@@ -26,12 +23,9 @@ from steelyard.questions import (
     weights,
 )
 from steelyard.results import (
-    Assignments,
     Evaluation,
     Leaderboard,
     Outliers,
-    PeerReview,
-    Registry,
     ReviewDesk,
     Season,
     Seasons,
@@ -92,27 +86,6 @@ class BiasQuery(Query, frozen=True, kw_only=True):
     """Policy and confidence level."""
 
     policy: PolicyName = None
-    confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
-
-
-class UsersQuery(Paged, frozen=True, kw_only=True):
-    """Filter by kind."""
-
-    kind: Annotated[str | None, Meta(description="Only this kind: person, team or tool.")] = None
-
-
-class AssignmentsQuery(Paged, frozen=True, kw_only=True):
-    """Filters for assignments."""
-
-    reviewer: Annotated[str | None, Meta(description="Only reviews assigned to this reviewer.")] = None
-    task: Annotated[str | None, Meta(description="Only this task.")] = None
-
-
-class RatingsQuery(Query, frozen=True, kw_only=True):
-    """Filters for ratings."""
-
-    task: Annotated[str | None, Meta(description="Only ratings of submissions to this task.")] = None
-    criterion: Annotated[str | None, Meta(description="Rated criterion (default: the whole submission).")] = None
     confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
 
 
@@ -215,36 +188,9 @@ ARENA_ROUTES = (
     question_route("arena_model_predict"),
     question_route("arena_model_correctness"),
     question_route("arena_review_log", page=""),
-    Route(
-        path="/users",
-        sentence="Registered people, teams and tools.",
-        command="arena user list",
-        result=Registry,
-        query=UsersQuery,
-        rows="users",
-        over_arena=lambda source, _values, query: list_users(source.arena, query.kind),
-    ),
-    Route(
-        path="/assignments",
-        sentence="Assigned reviews, blinded.",
-        command="arena rating pending",
-        result=Assignments,
-        query=AssignmentsQuery,
-        rows="assignments",
-        over_arena=lambda source, _values, query: pending_ratings(
-            source.arena, reviewer=query.reviewer, task=query.task
-        ),
-    ),
-    Route(
-        path="/ratings",
-        sentence="Severity-adjusted ratings, inter-rater agreement and deviating reviewers; blinded.",
-        command="arena rating list",
-        result=PeerReview,
-        query=RatingsQuery,
-        over_arena=lambda source, _values, query: ratings(
-            source.arena, query.task, criterion=query.criterion, confidence=query.confidence
-        ),
-    ),
+    question_route("arena_user_list"),
+    question_route("arena_rating_pending"),
+    question_route("arena_rating_list"),
     Route(
         path="/seasons",
         sentence="All seasons, with the digests of their manifests.",

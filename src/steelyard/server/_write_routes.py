@@ -23,14 +23,14 @@ from steelyard.questions import (
     weights,
     withdraw_as,
 )
+from steelyard.questions.arena.rating_pending import Assignments
+from steelyard.questions.arena.user_list import Registry
 from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem, problem_text
 from steelyard.results import (
     ASSIGNMENT_SEED,
     AddedTasks,
-    Assignments,
     Rated,
     Receipt,
-    Registry,
     Reviewed,
     Season,
     WeightVersions,

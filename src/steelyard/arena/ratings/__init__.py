@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.arena.ratings._peer_review import (
-        peer_review as peer_review,
+    from steelyard.arena.ratings._rating_table import (
+        RatingTable as RatingTable,
+        rating_table as rating_table,
     )
     from steelyard.arena.ratings._ratings import (
         Given as Given,

@@ -16,7 +16,7 @@ from steelyard.arena.scoring import Rules, latest_ratings
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
-from steelyard.results import Assignment, Assignments, Rated
+from steelyard.results import Assignment, Rated
 from steelyard.store.schema import assignments, ratings, submissions, tasks
 
 MAX_COMMENT_LENGTH = 10_000
@@ -152,12 +152,12 @@ def assign(
     per_submission: int | None,
     seed: int,
     unblind: bool = False,
-) -> Assignments:
+) -> tuple[Assignment, ...]:
     """Give every submission to the task that counts as many reviewers as `per_submission`; existing ones are kept."""
     for name in reviewers:
         check_name("reviewer", name)
 
-    def work(connection: Connection) -> Assignments:
+    def work(connection: Connection) -> tuple[Assignment, ...]:
         arena.refresh(connection)
         task = find_task(connection, task_id, arena.rules)
         check_switched_on(arena.rules, task.task)
@@ -190,7 +190,7 @@ def assign(
 
 def assignments_of(
     arena: Arena, *, reviewer: str | None = None, task_id: str | None = None, unblind: bool = False
-) -> Assignments:
+) -> tuple[Assignment, ...]:
     """Who is to rate what, and whether they have. Submissions are blinded unless `unblind` is set."""
     with arena.read() as connection:
         key = None if task_id is None else find_task(connection, task_id, arena.rules).key
@@ -199,12 +199,12 @@ def assignments_of(
 
 def _listed(
     connection: Connection, *, reviewer: str | None = None, task_key: int | None = None, unblind: bool
-) -> Assignments:
+) -> tuple[Assignment, ...]:
     rows = [row for row in _assigned(connection, reviewer=reviewer, task_key=task_key) if row["excluded_at"] is None]
     given = connection.execute(select(ratings.c.task_key, ratings.c.ordinal, ratings.c.reviewer))
     rated = {tuple(row) for row in given}
     listed = [_assignment(row, rated, unblind=unblind) for row in rows]
-    return Assignments(assignments=tuple(sorted(listed, key=lambda one: (one.task_id, one.reviewer, one.entry))))
+    return tuple(sorted(listed, key=lambda one: (one.task_id, one.reviewer, one.entry)))
 
 
 def _assignment(row: RowMapping, rated: set[tuple[Any, ...]], *, unblind: bool) -> Assignment:  # Any: rows of keys

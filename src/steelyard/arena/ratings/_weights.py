@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, load_tasks
-from steelyard.arena.ratings._peer_review import RatingTable, rating_table
+from steelyard.arena.ratings._rating_table import RatingTable, rating_table
 from steelyard.arena.ratings._season_manifest import digest_of
 from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, fitted_model, read_weights
 from steelyard.arena.views import view_task

@@ -10,12 +10,19 @@ from typing import ClassVar
 from steelyard.figures import Axis
 from steelyard.pages import Column
 from steelyard.questions._answer import Answer
+from steelyard.questions._declaration import Options, doc
 
 
 class ArenaAnswer(Answer, frozen=True, kw_only=True):
     """Base of answers about an arena, which contain names and texts from several people."""
 
     is_shared: ClassVar[bool] = True
+
+
+class BlindedOptions(Options):
+    """Whether names that are hidden from reviewers are shown."""
+
+    unblind: bool = doc("Show the names hidden by blinding.", default=False, local=True)
 
 
 def score_axis(title: str = "Overall score") -> Axis:

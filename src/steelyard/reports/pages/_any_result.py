@@ -9,9 +9,6 @@ from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._people import (
-    assignments_page,
-    ratings_page,
-    registry_page,
     season_page,
     tool_page,
     weights_page,
@@ -25,13 +22,10 @@ from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_pa
 from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
-    Assignments,
     Evaluation,
     Leaderboard,
     Outliers,
-    PeerReview,
     ProfileComparison,
-    Registry,
     Repeatability,
     Result,
     ReviewDesk,
@@ -68,13 +62,10 @@ def _rows_page(result: Result) -> Page:
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
     AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
-    Assignments: assignments_page,
     Evaluation: submission_page,
     Leaderboard: leaders_page,
     Outliers: outliers_page,
-    PeerReview: ratings_page,
     ProfileComparison: profiles_page,
-    Registry: registry_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,
     RunDetail: run_page,

@@ -2,85 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.formatting import counted
 from steelyard.pages import Page, PageTable, count_column, id_column, number_column, text_column
-from steelyard.reports._arena_ratings import ratings_sentence, weights_lines
+from steelyard.reports._arena_ratings import weights_lines
 from steelyard.reports._arena_seasons import season_line
 from steelyard.reports._arena_tools import tool_sentence
-from steelyard.results import Assignments, PeerReview, Registry, Season, ToolMetrics, WeightVersions
-
-
-def registry_page(result: Registry) -> Page:
-    """One row for each person, team and tool. The id identifies it, the display name never does."""
-    rows = result.users
-    columns = (
-        text_column("kind", "kind", [party.kind for party in rows]),
-        text_column("id", "id", [party.id for party in rows]),
-        text_column("display_name", "display name", [party.display_name for party in rows]),
-        text_column("team", "team", [party.team for party in rows]),
-    )
-    about = repr(result).removeprefix("Registry(").removesuffix(")")
-    return Page(
-        name="registry",
-        title="Registered users",
-        answer=f"{about}." if rows else "No users registered.",
-        table=PageTable(caption="People, teams and tools", columns=columns),
-    )
-
-
-def assignments_page(result: Assignments) -> Page:
-    """One row for each submission that a reviewer is to rate, blinded."""
-    rows = result.assignments
-    waiting = sum(not row.rated for row in rows)
-    columns = (
-        text_column("task_id", "task", [row.task_id for row in rows]),
-        text_column("reviewer", "reviewer", [row.reviewer for row in rows]),
-        text_column("entry", "entry", [row.entry for row in rows]),
-        text_column("rated", "state", ["rated" if row.rated else "to rate" for row in rows]),
-    )
-    answer = f"{counted(len(rows), 'rating')} assigned, {waiting:,} pending."
-    return Page(
-        name="assignments",
-        title="Assigned ratings",
-        answer=answer if rows else "No ratings assigned.",
-        notes=("Submissions are blinded: names do not identify the submitter.",) if rows else (),
-        table=PageTable(caption="Assignments", columns=columns),
-    )
-
-
-def ratings_page(result: PeerReview) -> Page:
-    """One row a submission with its estimate; below, how strict each reviewer is."""
-    rows = result.submissions
-    columns = (
-        id_column("submission_id", "submission", "submissions", [row.submission_id for row in rows]),
-        text_column("task_id", "task", [row.task_id for row in rows]),
-        count_column("ratings", "ratings", [row.ratings for row in rows]),
-        number_column("mean", "mean", [row.mean for row in rows], places=2),
-        number_column("estimate", "estimate", [row.estimate for row in rows], places=2),
-        number_column("low", "from", [row.low for row in rows], places=2),
-        number_column("high", "to", [row.high for row in rows], places=2),
-    )
-    reviewers = PageTable(
-        name="reviewers",
-        caption="Reviewer severity: points below the other reviewers on the same submissions",
-        columns=(
-            text_column("reviewer", "reviewer", [row.reviewer for row in result.reviewers]),
-            count_column("ratings", "ratings", [row.ratings for row in result.reviewers]),
-            number_column("severity", "severity", [row.severity for row in result.reviewers], places=2, sign="+"),
-            number_column("low", "from", [row.low for row in result.reviewers], places=2, sign="+"),
-            number_column("high", "to", [row.high for row in result.reviewers], places=2, sign="+"),
-            text_column("deviates", "deviates", [", ".join(row.deviates) for row in result.reviewers]),
-        ),
-    )
-    return Page(
-        name="ratings",
-        title="Peer ratings",
-        answer=ratings_sentence(result),
-        notes=tuple(finding.message for finding in result.findings),
-        table=PageTable(caption="Estimates adjusted for reviewer severity", columns=columns),
-        also=(reviewers,) if result.reviewers else (),
-        facts=(("model", "submission quality - reviewer severity + error"), ("ratings", "not part of any score")),
-    )
+from steelyard.results import Season, ToolMetrics, WeightVersions
 
 
 def season_page(result: Season) -> Page:
