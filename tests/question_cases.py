@@ -54,13 +54,16 @@ class Case:
             if name in places:
                 continue
             for text in [value] if not isinstance(value, list) else value:
-                words += [f"--{name.replace('_', '-')}", str(text)]
+                words += [f"--{name.replace('_', '-')}", *([] if text is True else [str(text)])]
         return words
 
 
 def store_address(folder: Path, name: str) -> str:
     return f"sqlite:///{folder}/{name}"
 
+
+TRIAL = "515ab8390c831b94"
+"""Id of the trial that is done, which depends on the plan alone."""
 
 CASES = [
     Case("usage", {"tz": "UTC"}),
@@ -90,6 +93,9 @@ CASES = [
     Case("speedup", {}, "timings"),
     Case("speedup", {"task": "speed-up-join", "unscored": "exclude"}, "timings"),
     Case("speedup", {"interval": "none"}, "fceval-results.json"),
+    Case("run_list", {}, source="plan-results"),
+    Case("run_list", {"pending": True}, source="plan-results"),
+    Case("run_show", {"trial": TRIAL}, source="plan-results"),
     Case("gate", {"rule": "pass_rate >= 0.3"}),
     Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
     Case("gate", {"rule": "pass_rate >= 0.65"}),
@@ -136,8 +142,24 @@ def demo_records() -> str:
     return "\n".join(lines) + "\n"
 
 
+PLAN = """
+[plan]
+name = "p"
+[[tasks]]
+id = "done"
+prompt = "Do it."
+[[tasks]]
+id = "pending"
+prompt = "Do it too."
+[[agents]]
+use = "nop"
+"""
+
+
 def write_inputs(folder: Path) -> Path:
     """Write the inputs that the cases are asked about."""
+    (folder / "plan.toml").write_text(PLAN, "utf-8")
+    sy.run(folder / "plan.toml", out=folder / "plan-results", only="done")
     (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
     arena = rated_arena(folder)
     add_user(arena, "team", "blue")

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ def _verbs() -> dict[str, type[Any]]:
 
 
 VERBS = _verbs()
-OVER_RUNS = [name for name in VERBS if name not in ("repeatability", "speedup", "run")]
+OVER_PLANS = ("run", "run_list", "run_show")
+OVER_RUNS = [name for name in VERBS if name not in ("repeatability", "speedup", *OVER_PLANS)]
 WITH_TABLES = [name for name in VERBS if name != "run"]
 SURFACE = {"json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
 """How a command prints and ends: no options of the verb."""
@@ -68,10 +70,17 @@ def in_python(verb: str) -> dict[str, object]:
     return {one.name: missing if one.default is inspect.Parameter.empty else one.default for one in others}
 
 
+def command_of(app: App, verb: str) -> App:
+    """The command of a verb: `run list` of `run_list`."""
+    for word in verb.split("_"):
+        app = app[word]
+    return app
+
+
 def on_command_line(app: App, verb: str) -> dict[str, object]:
     """The options of the command with their defaults, those of printing left out; positional arguments too."""
     found: dict[str, object] = {}
-    for argument in app[verb].assemble_argument_collection(parse_docstring=False):
+    for argument in command_of(app, verb).assemble_argument_collection(parse_docstring=False):
         name = argument.name.removeprefix("--").replace("-", "_").lower()
         if (
             name != "*"
@@ -106,7 +115,11 @@ def test_options_python_and_command_line_say_the_same(verb: str) -> None:
 
 
 def test_the_law_is_of_every_verb_that_python_has() -> None:
-    named = {name.removesuffix("Options").lower() for name in dir(sy) if name.endswith("Options")}
+    named = {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Options")).lower()
+        for name in dir(sy)
+        if name.endswith("Options")
+    }
     assert named == set(VERBS) >= {"read", "measure", "compare", "rank", "gate", "judges", "report", "explain"}
     assert all(getattr(sy, verb).__name__ == verb for verb in VERBS)
 
@@ -152,7 +165,7 @@ def test_the_prices_asked_for_are_those_that_runs_are_read_with(verb: str) -> No
 
 @pytest.mark.parametrize("verb", WITH_TABLES)
 def test_every_result_with_tables_comes_out_in_the_same_ways(verb: str) -> None:
-    names = {argument.name for argument in APP[verb].assemble_argument_collection(parse_docstring=False)}
+    names = {argument.name for argument in command_of(APP, verb).assemble_argument_collection(parse_docstring=False)}
     assert {"--json", "--csv", "--out"} <= names
 
 
@@ -163,7 +176,7 @@ def test_every_field_has_its_sentence_in_help_and_on_the_command_line(verb: str)
     assert all(f"{name}: {sentence}" in getattr(sy, verb).__doc__ for name, sentence in sentences.items())
     helps = {
         argument.name: argument.parameter.help
-        for argument in APP[verb].assemble_argument_collection(parse_docstring=False)
+        for argument in command_of(APP, verb).assemble_argument_collection(parse_docstring=False)
     }
     for name, option in VERBS[verb].declared.items():
         if not option.positional:

@@ -32,7 +32,6 @@ from steelyard.questions.metrics import metrics
 from steelyard.questions.prices import prices
 from steelyard.questions.profiles import profiles
 from steelyard.questions.read import RunReading
-from steelyard.questions.run import plan_trials
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
 from steelyard.results import Canons, Result, RunOutput, piece_of
@@ -84,9 +83,9 @@ def written_plan(folder: Path) -> Path:
     return path
 
 
-def run_trials(folder: Path) -> Result:
+def plan_results(folder: Path) -> Path:
     sy.run(written_plan(folder), out=folder / "runs")
-    return plan_trials(folder / "runs")
+    return folder / "runs"
 
 
 def groups(metric: str) -> Callable[[Path], Explanation]:
@@ -126,9 +125,8 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
     "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),
-    "PlanRun": lambda folder: sy.run(written_plan(folder), out=folder / "runs"),
-    "PlanOutlook": lambda folder: sy.run(written_plan(folder), out=folder / "runs", dry_run=True),
-    "PlanTrials": run_trials,
+    "PlanTrials": lambda folder: sy.run_list(plan_results(folder)),
+    "TrialDetail": lambda folder: sy.run_show(plan_results(folder), trial=""),
     "Canons": canons,
     "Canons without any": lambda _: Canons(()),
     **ARENA_RESULTS,

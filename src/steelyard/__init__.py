@@ -87,6 +87,14 @@ if TYPE_CHECKING:
         RunOptions as RunOptions,
         run as run,
     )
+    from steelyard.questions.run_list import (
+        RunListOptions as RunListOptions,
+        run_list as run_list,
+    )
+    from steelyard.questions.run_show import (
+        RunShowOptions as RunShowOptions,
+        run_show as run_show,
+    )
     from steelyard.questions.show import (
         ShowOptions as ShowOptions,
         show as show,

@@ -53,6 +53,7 @@ command = ["bash", "agent.sh", "{mode}", "{marker}"]
 
 def started(plan: Path, out: Path, *words: str, command: str = "run") -> subprocess.Popen[bytes]:
     """The command that runs the plan, in a process of its own."""
-    line = [sys.executable, "-m", "steelyard", *command.split(), str(plan), "--out", str(out), *words]
+    place = "--results" if command == "run list" else "--out"
+    line = [sys.executable, "-m", "steelyard", *command.split(), str(plan), place, str(out), *words]
     env = {**os.environ, KEY_VARIABLE: KEY}
     return subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

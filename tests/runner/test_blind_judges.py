@@ -9,7 +9,7 @@ import pytest
 
 import steelyard as sy
 from runner.execution import needs_bubblewrap
-from steelyard.results import PlanRun
+from steelyard.questions import PlanRun
 from steelyard.runner._scripted import ScriptedModel
 
 pytestmark = needs_bubblewrap
@@ -100,7 +100,7 @@ def answer(when: str, points: int, *, passed: bool) -> str:
 def test_names_planted_everywhere_reach_no_request_of_a_judge(tmp_path: Path, kind: str) -> None:
     answers = answer("(nothing was changed)", 0, passed=False) + answer("", 3, passed=True)
     result, requests = run(tmp_path, kind, answers)
-    assert result.done == result.trials, result.sentence
+    assert result.done == result.trials, result.about
     assert len(requests) == 3  # the agent's work, and the unchanged and the solved one
     for request in requests:
         told = [name for name in CANARIES if name.lower() in request.lower()]

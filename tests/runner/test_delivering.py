@@ -10,7 +10,7 @@ import pytest
 import steelyard as sy
 from runner.execution import needs_bubblewrap
 from steelyard.errors import UsageError
-from steelyard.results import PlanRun
+from steelyard.questions import PlanRun
 
 PLAN = """
 [plan]

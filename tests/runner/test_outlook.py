@@ -8,8 +8,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.cli import run
-from steelyard.questions.run import plan_trials
-from steelyard.results import PlanOutlook, PlanRun
+from steelyard.questions import PlanOutlook, PlanRun
 
 PLAN = """
 [plan]
@@ -71,8 +70,8 @@ def test_without_anything_to_go_by_the_cost_is_not_known_and_nothing_is_written(
         "model": (None, None, "no finished trial and no trial_usd in the plan"),
         "nop": (0.0, 0.0, "no model calls"),
     }
-    assert "4 trials, 0 done, 4 to run; expected cost unknown for model" in told.sentence
-    assert "spent $0.00 of $2.00" in told.sentence
+    assert "4 trials, 0 done, 4 to run; expected cost unknown for model" in told.about
+    assert "spent $0.00 of $2.00" in told.about
     assert not (folder / "runs").exists()
 
 
@@ -153,8 +152,8 @@ def test_what_an_agent_without_a_meter_states_in_its_log_is_what_the_plan_shows(
     assert isinstance(told, PlanRun)
     (group,) = told.groups
     assert (group.tokens, group.cost_usd) == (22_400, None)
-    (trial,) = plan_trials(folder / "runs").listed
-    (executed,) = plan_trials(folder / "runs", trial=trial.id).executions
+    (trial,) = sy.run_list(folder / "runs").trials
+    (executed,) = sy.run_show(folder / "runs", trial.id).executions
     assert (trial.cost_usd, executed.tokens, executed.cost_usd) == (None, 22_400, None)
     used = sy.usage(folder / "runs").total
     assert (used.total_tokens, used.cost_usd) == (22_400, None)

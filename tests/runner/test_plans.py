@@ -221,13 +221,13 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(plan: Path) -> None:
 
 def test_a_trial_alone_is_a_command(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "runs")
-    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
+    assert run(["run", "list", str(plan), "--results", out, "--pending"]) == 0
     listed = capsys.readouterr().out.split()
     assert listed == ids(plan)
     for trial in listed[:2]:
         assert run(["run", "trial", out, trial]) == 0
     assert run(["run", "trial", out, listed[0]]) == 0  # done already
-    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
+    assert run(["run", "list", str(plan), "--results", out, "--pending"]) == 0
     assert listed[2:] == capsys.readouterr().out.split()[-4:]
     assert sy.run(plan, out=tmp_path / "runs").done == 6
     assert len(list((tmp_path / "runs").glob("trials/*/retry-*"))) == 6
@@ -284,8 +284,8 @@ def test_a_changed_script_stops_a_resume_even_when_all_is_done(plan: Path, scrip
     out = tmp_path / "runs"
     sy.run(plan, out=out)
     again = sy.run(plan, out=out)
-    assert "nothing to run, 6 of 6 trials done" in again.sentence
-    assert again.sentence.endswith("; to run trials again, choose a new directory.")
+    assert "nothing to run, 6 of 6 trials done" in again.about
+    assert again.about.endswith("; to run trials again, choose a new directory")
     script.write_text("#!/bin/sh\ntrue\n")
     with pytest.raises(UsageError, match=r"shell sha256:[0-9a-f]{12}, now sha256:.*accept_drift"):
         sy.run(plan, out=out)
@@ -301,7 +301,7 @@ def test_a_changed_script_stops_a_trial_alone(
     plan: Path, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "runs")
-    assert run(["run", "list", str(plan), "--out", out, "--pending"]) == 0
+    assert run(["run", "list", str(plan), "--results", out, "--pending"]) == 0
     shell = next(trial.id for trial in open_plan(plan).trials if trial.agent == "shell")
     script.write_text("#!/bin/sh\ntrue\n")
     assert run(["run", "trial", out, shell]) == 2
@@ -342,7 +342,7 @@ def test_the_list_of_trials_and_the_summary_agree_on_what_passed(
     changed(plan, "echo hi > done.txt", "echo hi > done.txt; exit 3")
     result = sy.run(plan, out=tmp_path / "runs")
     assert result.endings == {"agent_crashed": 2, "failed": 2, "passed": 2}
-    assert "(4 passed, 2 failed)" in result.sentence  # who crashed had done the work, as the oracle; nop does none
+    assert "(4 passed, 2 failed)" in result.about  # who crashed had done the work, as the oracle; nop does none
     capsys.readouterr()
     assert run(["run", "list", str(tmp_path / "runs"), "--json"]) == 0
     trials = json.loads(capsys.readouterr().out)["trials"]

@@ -110,6 +110,11 @@ if TYPE_CHECKING:
         ReadOptions as ReadOptions,
         Texts as Texts,
     )
+    from steelyard.questions._plan_outcomes import (
+        PlanExport as PlanExport,
+        PlanOutlook as PlanOutlook,
+        PlanRun as PlanRun,
+    )
     from steelyard.questions._question import (
         ArenaMethods as ArenaMethods,
         Question as Question,

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-from steelyard.errors import UsageError
-from steelyard.option_names import option
 from steelyard.questions._commands import command_text
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._opening_runs import Progress, current_progress
 from steelyard.questions._options import Names
+from steelyard.questions._plan_outcomes import (
+    ExportCommand,
+    PlanExport,
+    PlanForecast,
+    PlanGroup,
+    PlanOutlook,
+    PlanRun,
+)
 from steelyard.questions._question import question
-from steelyard.records import Finding, Place, sum_of_known
-from steelyard.results import PlanExecution, PlanForecast, PlanGroup, PlanOutlook, PlanRun, PlanTrial, PlanTrials
+from steelyard.questions.run_list import RUNS, PlanInput, PlanTrials, more_tasks, of_states, plan_folder, setting_text
+from steelyard.records import Finding, Place, one_a_kind, sum_of_known
 from steelyard.runner import (
     OpenedPlan,
-    Plan,
     PlanFolder,
     PlanProgress,
     PlanRead,
-    PlanTask,
     RunSettings,
-    Trial,
     TrialState,
     command_shown,
     cost_of_executions,
     forecasts,
-    known_lock,
-    list_trials,
     missing_here,
     open_plan,
     run_plan,
@@ -45,10 +45,6 @@ from steelyard.settings import named_path
 
 if TYPE_CHECKING:
     from steelyard.questions._delivering import Delivery
-
-PlanInput: TypeAlias = str | Path
-RUNS = Path("runs")
-"""Default parent directory of plan results."""
 
 
 class RunOptions(Options):
@@ -69,11 +65,6 @@ class RunOptions(Options):
         local=True,
     )
 
-    @property
-    def folder(self) -> Path | None:
-        """The output directory given by the user."""
-        return None if self.out is None else named_path(self.out)
-
 
 @question(RunOptions)
 def run(plan: PlanInput, options: RunOptions) -> PlanRun | PlanOutlook:
@@ -89,8 +80,8 @@ def run(plan: PlanInput, options: RunOptions) -> PlanRun | PlanOutlook:
     >>> result.done, result.trials
     (1, 1)
     """
-    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
-    folder = _folder(opened, options)
+    opened = open_plan(named_path(plan), more_tasks=more_tasks)
+    folder = plan_folder(opened, options.out)
     if options.dry_run:
         return _outlook(opened, folder)
     delivery = _delivery(opened, folder)
@@ -108,18 +99,21 @@ def run(plan: PlanInput, options: RunOptions) -> PlanRun | PlanOutlook:
             finished=delivery.finished if delivery else None,
         ),
     )
+    groups = tuple(_groups(end.states))
     return PlanRun(
-        name=opened.read.plan.name,
-        folder=folder.shown,
-        groups=tuple(_groups(end.states)),
+        plan=opened.read.plan.name,
+        folder=str(folder.shown),
+        trials=sum(group.trials for group in groups),
+        done=sum(group.done for group in groups),
+        groups=groups,
         endings=Counter(state.ending.name for state in end.states if state.ending is not None),
-        stopped=end.stopped,
+        stopped=dict(end.stopped),
         spent=end.spent,
         is_over_budget=end.is_over_budget,
         is_interrupted=end.is_interrupted,
         had_nothing_to_run=end.had_nothing_to_run,
         next_command=_next_command(opened.read, folder, delivery) if any(state.run for state in end.states) else None,
-        findings=(*end.findings, *_delivered(delivery, end.states)),
+        findings=one_a_kind((*end.findings, *_delivered(delivery, end.states))),
     )
 
 
@@ -158,28 +152,19 @@ def _delivered(delivery: Delivery | None, states: Iterable[TrialState]) -> list[
     return delivery.findings
 
 
-def _more_tasks(plan: Plan) -> list[PlanTask]:
-    from steelyard.questions._delivering import arena_tasks  # brings the arena and its store
-
-    return arena_tasks(plan)
-
-
-def pending_trials(source: PlanInput, *, out: Path | None = None) -> PlanTrials:
-    """Return the trials without a result, in order. Given a plan file, create its folder for `run_trial`."""
-    path = named_path(source)
-    if path.is_dir():
-        trials = plan_trials(path)
-        return replace(trials, listed=tuple(trial for trial in trials.listed if trial.state != "done"))
-    opened = open_plan(path, more_tasks=_more_tasks)
-    folder = _folder(opened, RunOptions(out=out))
-    return _listed(folder, trial_states(folder, list_trials(opened, folder)))
-
-
-def export_plan(plan: PlanInput, *, out: Path | None = None) -> tuple[Path, list[Finding]]:
-    """Write the plan as a Harbor job; return its directory and findings about what Harbor does not support."""
-    opened = open_plan(named_path(plan), more_tasks=_more_tasks)
+def export_plan(plan: PlanInput, *, out: Path | None = None) -> PlanExport:
+    """Write the plan as a Harbor job."""
+    opened = open_plan(named_path(plan), more_tasks=more_tasks)
     folder = named_path(out) if out is not None else RUNS / f"{opened.read.plan.name}-harbor"
-    return folder, write_harbor_job(opened.read, folder)
+    findings = write_harbor_job(opened.read, folder)
+    return PlanExport(
+        folder=str(folder),
+        commands=(
+            ExportCommand(step="run", command=f"cd {folder} && harbor run -c job.json"),
+            ExportCommand(step="measure", command=f"steelyard measure {folder}/jobs"),
+        ),
+        findings=tuple(findings),
+    )
 
 
 def run_trial(
@@ -193,30 +178,9 @@ def run_trial(
     """Run one trial of a plan's folder, unless it is done."""
     place = PlanFolder(named_path(folder))
     settings = RunSettings(
-        no_sandbox=no_sandbox, accept_drift=accept_drift, progress=_emitter(progress), more_tasks=_more_tasks
+        no_sandbox=no_sandbox, accept_drift=accept_drift, progress=_emitter(progress), more_tasks=more_tasks
     )
-    return _listed(place, [run_in_folder(place, trial, settings)])
-
-
-def plan_trials(source: PlanInput, *, trial: str | None = None, out: Path | None = None) -> PlanTrials:
-    """Return the trials of a plan file or a plan's folder, or one of them, with their outcomes."""
-    path = named_path(source)
-    if path.is_file():
-        place = _folder(open_plan(path, more_tasks=_more_tasks), RunOptions(out=out))
-    else:
-        place = PlanFolder(path)
-    trials: Sequence[Trial] = place.trials() if trial is None else [place.trial_named(trial)]
-    shown = _listed(place, trial_states(place, trials))
-    return shown if trial is None else replace(shown, executions=tuple(_executions(place, trial_states(place, trials))))
-
-
-def _folder(opened: OpenedPlan, options: RunOptions) -> PlanFolder:
-    root = options.folder or RUNS / opened.read.plan.name
-    if root.is_file():
-        raise UsageError(
-            "is a file, not a directory", where=str(root), hint=f"pass a directory: {option('out', 'DIR')}"
-        )
-    return PlanFolder(root)
+    return of_states(place, [run_in_folder(place, trial, settings)])
 
 
 def _emitter(progress: Progress | None) -> Callable[[PlanProgress], None] | None:
@@ -240,9 +204,12 @@ def _measuring_emitter(progress: Progress | None) -> Callable[[int, int, str], N
 
 def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
     states = list(trial_states(folder, opened.trials))
+    expected = forecasts(opened.read, states)
     return PlanOutlook(
-        name=opened.read.plan.name,
-        folder=folder.shown,
+        plan=opened.read.plan.name,
+        folder=str(folder.shown),
+        trials=sum(each.trials for each in expected),
+        done=sum(each.done for each in expected),
         budget=spending_of(opened.read, states).sentence(),
         forecasts=tuple(
             PlanForecast(
@@ -255,7 +222,7 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
                 basis=each.basis,
                 command=command_shown(opened.read, each.first.trial),
             )
-            for each in forecasts(opened.read, states)
+            for each in expected
         ),
         findings=_missing_here(opened, states),
     )
@@ -269,15 +236,11 @@ def _missing_here(opened: OpenedPlan, states: Sequence[TrialState]) -> tuple[Fin
     return (Finding(code="missing_here", message=message, places=places),) if places else ()
 
 
-def _setting_text(trial: Trial) -> str | None:
-    return ",".join(f"{name}={value}" for name, value in sorted(trial.setting.items())) or None
-
-
 def _groups(states: Iterable[TrialState]) -> list[PlanGroup]:
     grouped: dict[tuple[str, str | None, str | None, str | None, bool], list[TrialState]] = {}
     for state in states:
         trial = state.trial
-        key = (trial.agent, trial.model, trial.tier, _setting_text(trial), trial.is_calibration)
+        key = (trial.agent, trial.model, trial.tier, setting_text(trial), trial.is_calibration)
         grouped.setdefault(key, []).append(state)
     return [_group(group) for group in grouped.values()]
 
@@ -291,12 +254,13 @@ def _group(states: Sequence[TrialState]) -> PlanGroup:
         agent=trial.agent,
         model=trial.model,
         tier=trial.tier,
-        setting=_setting_text(trial),
+        setting=setting_text(trial),
         kind="calibration" if trial.is_calibration else trial.kind,
         trials=len(states),
         passed=verdicts[True],
         failed=verdicts[False],
         no_verdict=verdicts[None],
+        done=verdicts.total(),
         unfinished=sum(state.state == "unfinished" for state in states),
         open=sum(state.state == "open" for state in states),
         retries=sum(max(len(state.executions) - 1, 0) for state in states),
@@ -305,47 +269,3 @@ def _group(states: Sequence[TrialState]) -> PlanGroup:
         tokens=None if tokens is None else int(tokens),
         is_lower_bound=any(result.is_lower_bound for result in executions),
     )
-
-
-def _executions(folder: PlanFolder, states: Iterable[TrialState]) -> Iterator[PlanExecution]:
-    for state in states:
-        for result in state.executions:
-            yield PlanExecution(
-                retry=result.retry,
-                ending=result.ending.name,
-                cause=result.ending.cause,
-                detail=result.ending.detail,
-                duration_seconds=(result.ended_at - result.started_at).total_seconds(),
-                calls=result.calls,
-                tokens=result.usage.total if result.usage is not None else None,
-                cost_usd=result.cost_usd,
-                is_lower_bound=result.is_lower_bound,
-                folder=str(folder.shown / "trials" / state.trial.id / f"retry-{result.retry}"),
-            )
-
-
-VERDICTS: Mapping[bool | None, Literal["passed", "failed"] | None] = {True: "passed", False: "failed", None: None}
-
-
-def _listed(folder: PlanFolder, states: Iterable[TrialState]) -> PlanTrials:
-    listed = tuple(
-        PlanTrial(
-            id=state.trial.id,
-            kind=state.trial.kind,
-            task=state.trial.task,
-            agent=state.trial.agent,
-            model=state.trial.model,
-            tier=state.trial.tier,
-            setting=_setting_text(state.trial),
-            attempt=state.trial.attempt,
-            state=state.state,
-            ending=state.ending.name if state.ending else None,
-            verdict=VERDICTS[state.run.verdict if state.run else None] if state.state == "done" else None,
-            detail=state.ending.detail if state.ending else None,
-            retries=max(len(state.executions) - 1, 0),
-            cost_usd=cost_of_executions(state),
-            folder=str(folder.shown / "trials" / state.trial.id),
-        )
-        for state in states
-    )
-    return PlanTrials(name=known_lock(folder).name, folder=folder.shown, listed=listed)

@@ -61,9 +61,6 @@ if TYPE_CHECKING:
         doctor_sentence as doctor_sentence,
         doctor_table as doctor_table,
     )
-    from steelyard.reports._plan_runs import (
-        plan_parts as plan_parts,
-    )
     from steelyard.reports._reading import (
         reading_sentence as reading_sentence,
         reading_tables as reading_tables,

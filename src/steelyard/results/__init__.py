@@ -127,15 +127,6 @@ if TYPE_CHECKING:
         check_keywords as check_keywords,
         figure_names as figure_names,
     )
-    from steelyard.results._plan_runs import (
-        PlanExecution as PlanExecution,
-        PlanForecast as PlanForecast,
-        PlanGroup as PlanGroup,
-        PlanOutlook as PlanOutlook,
-        PlanRun as PlanRun,
-        PlanTrial as PlanTrial,
-        PlanTrials as PlanTrials,
-    )
     from steelyard.results._read_summary import (
         FormatCount as FormatCount,
         ReadSummary as ReadSummary,
