@@ -50,15 +50,17 @@ def _command(name: str, module: str) -> Any:  # Any: a function or an app
 
 def outline() -> App:
     """Return the app with the names and summaries of all commands, without importing them."""
+    from steelyard.questions import question_summary  # only the list of all commands needs it
+
     app = _app(completes=True)
     for name, module in _modules().items():
-        spec = importlib.util.find_spec(module)
-        loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
         if module.startswith(__name__):
+            spec = importlib.util.find_spec(module)
+            loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
             sentence = re.search(_SENTENCE.format(name=name), loader.get_source(module), re.MULTILINE)
             summary = sentence[1] if sentence else ""
         else:
-            summary = loader.get_code(module).co_consts[0].partition("\n")[0]
+            summary = question_summary(name)
         app.command(App(name=name, help=summary))
     return app
 

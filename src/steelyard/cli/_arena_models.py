@@ -8,9 +8,9 @@ from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._arena_views import print_result
+from steelyard.cli._nested import add_question
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_findings
-from steelyard.cli._question_commands import command_named
 from steelyard.settings import DEFAULT_STORE
 
 model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
@@ -37,9 +37,9 @@ def fit(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     return 0
 
 
-model.command(command_named("arena_model_abilities"))
-model.command(command_named("arena_model_predict"))
-model.command(command_named("arena_model_correctness"))
+add_question(model, "arena_model_abilities")
+add_question(model, "arena_model_predict")
+add_question(model, "arena_model_correctness")
 
 
 @model.command

@@ -9,9 +9,9 @@ from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._arena_views import print_result
+from steelyard.cli._nested import add_question
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_json, print_lines
-from steelyard.cli._question_commands import command_named
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def reinstate(
     return _decide("reinstate", submission, reason=reason, user=user, store=store, json=json)
 
 
-review.command(command_named("arena_review_log"))
+add_question(review, "arena_review_log")
 
 
 def withdraw(

@@ -10,6 +10,8 @@ from textwrap import wrap
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
+from cyclopts.command_spec import CommandSpec
+
 if TYPE_CHECKING:
     from cyclopts import App
     from cyclopts.argument import Argument
@@ -180,12 +182,13 @@ def _subcommands(app: App, width: int) -> Iterator[str]:
     groups: dict[str, list[tuple[str, str]]] = {}
     keys: dict[str, Any] = {}  # Any: a sort key
     for name in _names(app):
-        groups_of = app[name].group
+        listed = app._commands[name]  # `app[name]` would import a command that is registered by its name
+        groups_of = listed.group
         group = next(iter(groups_of), None) if isinstance(groups_of, tuple) else groups_of
         title = getattr(group, "name", None) or (group if isinstance(group, str) else "") or "Commands"
         keys[title] = getattr(group, "sort_key", None)
-        below = "|".join(_names(app[name]))
-        groups.setdefault(title, []).append((f"{name} {below}".rstrip(), _summary(app[name])))
+        below = "|".join(_names(listed)) if not isinstance(listed, CommandSpec) else ""
+        groups.setdefault(title, []).append((f"{name} {below}".rstrip(), _summary(listed)))
     for title in sorted(groups, key=lambda title: (not isinstance(keys[title], int | tuple), keys[title] or 0)):
         yield from ("", title if len(groups) > 1 else f"{title}:")
         yield from _rows(groups[title], OPTION_COLUMN, width)
@@ -195,8 +198,8 @@ def _names(app: App) -> list[str]:
     return [name for name in app if not name.startswith("-")]
 
 
-def _summary(app: App) -> str:
-    return app.help.strip().partition("\n")[0]
+def _summary(command: App | CommandSpec) -> str:
+    return (command.help or "").strip().partition("\n")[0]
 
 
 def _arguments(app: App) -> list[Argument]:

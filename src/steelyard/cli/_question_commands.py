@@ -15,7 +15,7 @@ from steelyard.cli._output import OUTPUT, OUTPUTS, Output, print_written, save_r
 from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
 from steelyard.cli._typed import option_parameter
 from steelyard.pages import check_file, csv_text, writing
-from steelyard.questions import Question, command_text, question_named, reporting
+from steelyard.questions import Question, command_text, is_question, question_named, reporting
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from steelyard.questions import Answer
 
 INPUT_NAMES = {"files": "files", "file": "file", "logs": "paths"}
+
+
+def __getattr__(name: str) -> Callable[..., int]:
+    """Return the command of a question: cyclopts imports commands by module and attribute."""
+    if not is_question(name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return command_named(name)
 
 
 def command_named(name: str) -> Callable[..., int]:

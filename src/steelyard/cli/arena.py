@@ -27,6 +27,7 @@ from steelyard.cli._arena_reviews import review, withdraw
 from steelyard.cli._arena_seasons import season
 from steelyard.cli._arena_upgrade import upgrade
 from steelyard.cli._arena_users import user
+from steelyard.cli._nested import add_question
 from steelyard.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
 from steelyard.cli._print import (
     console,
@@ -37,7 +38,6 @@ from steelyard.cli._print import (
     progress_bar,
     show_results,
 )
-from steelyard.cli._question_commands import command_named
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
 from steelyard.pages import visible_json
@@ -293,8 +293,8 @@ for _command, _group in (
     (views.show, SUBMIT),
     (views.watch, SUBMIT),
     (views.leaderboard, LEADERBOARD),
-    (command_named("arena_history"), LEADERBOARD),
-    (command_named("arena_changes"), LEADERBOARD),
+    ("arena_history", LEADERBOARD),
+    ("arena_changes", LEADERBOARD),
     (rescore, LEADERBOARD),
     (views.compare_profiles, LEADERBOARD),
     (views.bias, LEADERBOARD),
@@ -304,7 +304,9 @@ for _command, _group in (
     (season, SEASONS),
     (notify, NOTIFY),
 ):
-    if isinstance(_command, App):
+    if isinstance(_command, str):
+        add_question(arena, _command, group=_group)
+    elif isinstance(_command, App):
         _command.group = _group
         arena.command(_command)
     else:

@@ -123,6 +123,7 @@ if TYPE_CHECKING:
         module_name as module_name,
         question_named as question_named,
         question_names as question_names,
+        question_summary as question_summary,
     )
     from steelyard.questions._run_rows import (
         RunList as RunList,
