@@ -76,6 +76,11 @@ if TYPE_CHECKING:
         check_level as check_level,
         no_interval as no_interval,
     )
+    from steelyard.statistics._inversion import (
+        Equivalence as Equivalence,
+        equivalence_test as equivalence_test,
+        p_value_by_inversion as p_value_by_inversion,
+    )
     from steelyard.statistics._item_response import (
         ItemResponse as ItemResponse,
         Responses as Responses,
@@ -140,9 +145,14 @@ if TYPE_CHECKING:
         kruskal_wallis as kruskal_wallis,
     )
     from steelyard.statistics._ratios import (
+        TaskRatios as TaskRatios,
         fieller as fieller,
         fieller_hall as fieller_hall,
+        mover_ratio as mover_ratio,
         ratio_bootstrap as ratio_bootstrap,
+        ratio_difference as ratio_difference,
+        ratio_difference_limits as ratio_difference_limits,
+        ratio_limits as ratio_limits,
     )
     from steelyard.statistics._sensitivity import (
         SensitivityBounds as SensitivityBounds,
@@ -155,6 +165,8 @@ if TYPE_CHECKING:
         part_diagnostics as part_diagnostics,
     )
     from steelyard.statistics._skewed_means import (
+        ASSUMED_TAIL as ASSUMED_TAIL,
+        coverage_floor as coverage_floor,
         reached as reached,
         skewed_mean as skewed_mean,
         variation as variation,

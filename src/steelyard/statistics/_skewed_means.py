@@ -19,6 +19,21 @@ METHOD = "hall"
 REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90), (500.0, 0.92))
 """Coverage of a 95% CI at sigma 1.5 below this many tasks (counted by weight), by simulation."""
 
+COVERAGE_FLOORS = (
+    (2.5, 0.92),
+    (3.5, 0.88),
+    (8.0, 0.84),
+    (10.0, 0.85),
+    (15.0, 0.86),
+    (20.0, 0.87),
+    (50.0, 0.89),
+    (100.0, 0.90),
+    (300.0, 0.92),
+)
+"""Lowest coverage of a 95% CI below this many tasks if costs are log-normal with sigma at most 1.5, by simulation."""
+
+ASSUMED_TAIL = "log-normal sigma <= 1.5"
+"""Tail for which `coverage_floor` is a floor."""
 
 HARDLY_VARIED = 0.55
 """Where tasks deviate by less than this fraction of their mean, intervals hold: at sigma 0.5 it is 0.53."""
@@ -40,6 +55,20 @@ def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
         return None
     share = next((share for below, share in REACHED if tasks < below - 1e-6), None)
     return None if share is None else min(level, LEVEL) - (LEVEL - share)
+
+
+def coverage_floor(tasks: float, *, level: float = LEVEL) -> float | None:
+    """Return the coverage that an interval of a mean without upper bound reaches at least, given `ASSUMED_TAIL`.
+
+    It depends on the number of tasks only (counted by weight), never on the sample's variation: a sample that missed
+    the tail looks tame. None from 300 tasks on, where it is at least 93% for 95%. At lower levels the shortfall is
+    taken to be the same.
+
+    >>> coverage_floor(20), coverage_floor(300)
+    (0.89, None)
+    """
+    floor = next((floor for below, floor in COVERAGE_FLOORS if tasks < below - 1e-6), None)
+    return None if floor is None else min(level, LEVEL) - (LEVEL - floor)
 
 
 def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
