@@ -25,6 +25,11 @@ if TYPE_CHECKING:
         Examples as Examples,
         fit_calibrated_logistic as fit_calibrated_logistic,
     )
+    from steelyard.statistics._cluster_sign_flips import (
+        MIN_CLUSTERS as MIN_CLUSTERS,
+        cluster_sign_flip as cluster_sign_flip,
+        effective_clusters as effective_clusters,
+    )
     from steelyard.statistics._coincidences import (
         Coincidence as Coincidence,
         are_fine as are_fine,
@@ -113,6 +118,14 @@ if TYPE_CHECKING:
         swap_ratios as swap_ratios,
         widened_for_skew as widened_for_skew,
     )
+    from steelyard.statistics._paired_means import (
+        moments_of as moments_of,
+        paired_mean as paired_mean,
+        paired_mean_rows as paired_mean_rows,
+        permutation_limits as permutation_limits,
+        quantum_of as quantum_of,
+        unequal_attempts as unequal_attempts,
+    )
     from steelyard.statistics._pairwise import (
         bradley_terry as bradley_terry,
         rank_intervals as rank_intervals,
@@ -155,8 +168,14 @@ if TYPE_CHECKING:
         ratio_limits as ratio_limits,
     )
     from steelyard.statistics._sensitivity import (
+        FilledDifferences as FilledDifferences,
         SensitivityBounds as SensitivityBounds,
+        TippingPoint as TippingPoint,
         difference_bounds as difference_bounds,
+        filled_differences as filled_differences,
+        fisher_exact as fisher_exact,
+        tipping_point as tipping_point,
+        unscored_matter as unscored_matter,
     )
     from steelyard.statistics._shrunk_weights import (
         WeightsFit as WeightsFit,
