@@ -98,7 +98,8 @@ def test_quantum_is_the_mean_squared_step():
 
 def test_unequal_attempts_names_one_against_five():
     assert unequal_attempts([1, 1], [5, 5])
-    assert not unequal_attempts([3, 3], [5, 5])
+    assert not unequal_attempts([2, 2], [5, 5])
+    assert unequal_attempts([1, 1], [3, 3])
     assert not unequal_attempts([3, 2], [3, 3])
 
 

@@ -39,6 +39,13 @@ if TYPE_CHECKING:
         kendall_tau as kendall_tau,
         spearman_rho as spearman_rho,
     )
+    from steelyard.statistics._confidence_sequences import (
+        MIN_SAVING_TASKS as MIN_SAVING_TASKS,
+        PLANNED_FACTOR as PLANNED_FACTOR,
+        SequentialTest as SequentialTest,
+        anytime_p_values as anytime_p_values,
+        sequential_test as sequential_test,
+    )
     from steelyard.statistics._counted_groups import (
         CountedGroups as CountedGroups,
         GroupedValues as GroupedValues,
