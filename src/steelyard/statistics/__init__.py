@@ -75,6 +75,13 @@ if TYPE_CHECKING:
         exact_totals as exact_totals,
         mean_of as mean_of,
     )
+    from steelyard.statistics._gold_labels import (
+        CorrectedRate as CorrectedRate,
+        JudgeAccuracy as JudgeAccuracy,
+        judge_accuracy as judge_accuracy,
+        ppi_rate as ppi_rate,
+        rogan_gladen_rate as rogan_gladen_rate,
+    )
     from steelyard.statistics._group_statistics import (
         STATISTICS as STATISTICS,
     )
