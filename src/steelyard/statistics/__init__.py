@@ -204,6 +204,15 @@ if TYPE_CHECKING:
         skewed_mean as skewed_mean,
         variation as variation,
     )
+    from steelyard.statistics._speed_tests import (
+        MAX_SESSION_SD as MAX_SESSION_SD,
+        OverallSpeed as OverallSpeed,
+        SessionTimes as SessionTimes,
+        SpeedTests as SpeedTests,
+        log_median_error as log_median_error,
+        minimum_effect_p as minimum_effect_p,
+        speed_tests as speed_tests,
+    )
     from steelyard.statistics._step_down import (
         significantly_better as significantly_better,
         step_down as step_down,
