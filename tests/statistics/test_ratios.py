@@ -18,11 +18,13 @@ from steelyard.statistics import (
     coverage_floor,
     equivalence_test,
     fieller_hall,
+    holm,
     mover_ratio,
     p_value_by_inversion,
     ratio_difference,
     ratio_difference_limits,
     ratio_limits,
+    simultaneous_limits,
 )
 
 costs = st.floats(0.01, 100.0)
@@ -195,6 +197,21 @@ def test_equivalence_agrees_with_two_one_sided_tests(mean, error):
     assert (tested.verdict == "equivalent") == (tested.p_value <= 0.05)
     above = equivalence_test(lambda level: stats.norm.interval(level, mean, error), margin, side="above")
     assert (above.verdict == "non-inferior") == (above.low > -margin)
+
+
+def test_simultaneous_limits_agree_with_holm():
+    random = np.random.default_rng(7001)
+    hits = 0
+    for _ in range(2_000):
+        truth = random.choice([0.0, 0.0, 2.5, 4.0], 5)
+        seen = truth + random.normal(0, 1, 5)
+        limits = [lambda level, mean=mean: stats.norm.interval(level, mean) for mean in seen]
+        p_values = 2 * stats.norm.sf(np.abs(seen))
+        found = simultaneous_limits(limits, p_values)
+        for (low, high), adjusted in zip(found, holm(p_values), strict=True):
+            assert (adjusted <= 0.05) == (low >= 0 or high <= 0)
+        hits += all(low <= one <= high for (low, high), one in zip(found, truth, strict=True))
+    assert not below_limit(hits, 2_000, 0.95, 1)
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, math.inf, math.nan])

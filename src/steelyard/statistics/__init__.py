@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from steelyard.statistics._multiplicity import (
         benjamini_hochberg as benjamini_hochberg,
         holm as holm,
+        simultaneous_limits as simultaneous_limits,
     )
     from steelyard.statistics._paired import (
         mcnemar_exact as mcnemar_exact,
@@ -157,6 +158,13 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._permutations import (
         permuted_sums as permuted_sums,
+    )
+    from steelyard.statistics._planning import (
+        DifferenceDistribution as DifferenceDistribution,
+        SampleSize as SampleSize,
+        minimum_effect_from_data as minimum_effect_from_data,
+        sample_size_from_assumptions as sample_size_from_assumptions,
+        sample_size_from_data as sample_size_from_data,
     )
     from steelyard.statistics._power import (
         POWER as POWER,

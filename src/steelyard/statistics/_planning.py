@@ -1,0 +1,276 @@
+"""Sample size and minimum detectable effect by simulation of the decision rule `paired_mean`.
+
+Power is for a named effect, never for the observed difference, whose power only restates the p-value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+from steelyard.errors import UsageError
+from steelyard.statistics._estimates import LEVEL, SEED
+from steelyard.statistics._interval import Floats
+from steelyard.statistics._paired_means import Moments, paired_mean_rows, quantum_of
+from steelyard.statistics._power import MAX_TASKS, POWER, tasks_needed
+from steelyard.statistics._proportions import normal_quantile
+
+SIMULATED_SETS = 10_000
+"""Simulated data sets per sample size; the standard error of a power of 80% is 0.4 points."""
+MAX_SIMULATED_TASKS = 100_000
+"""Above this sample size the rule is Student's t, and its power is computed."""
+RANGE_LEVEL = 0.9
+"""Level of the range of a sample size."""
+_DRAWN_TASKS = 200_000
+_DISTINCT = 2_000
+
+
+class SampleSize(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks needed to detect an effect, with a range."""
+
+    tasks: int | None
+    """Tasks needed; None if unknown or above 10 million."""
+    low: int | None
+    """Lower end of the range."""
+    high: int | None
+    """Upper end of the range; None if no number of tasks below 10 million suffices."""
+    effect: float
+    """True difference to detect."""
+    power: float
+    """Probability of detecting it."""
+    reason: str | None = None
+    """Reason for missing numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DifferenceDistribution:
+    """Distribution of a task's difference B - A, from which data sets are drawn."""
+
+    values: Floats
+    """Distinct differences, ascending."""
+    fractions: Floats
+    """Probability of each."""
+    quantum: float
+    """Squared step of a difference; see `quantum_of`."""
+    span: float = 1.0
+    """Largest possible difference."""
+
+    @classmethod
+    def of_values(cls, differences: npt.ArrayLike, *, quantum: float, span: float = 1.0) -> DifferenceDistribution:
+        """Return the empirical distribution; values that differ by rounding are one."""
+        gaps = np.asarray(differences, dtype=float)
+        values, counts = np.unique(np.round(gaps, 12), return_counts=True)
+        return cls(values=values, fractions=counts / len(gaps), quantum=quantum, span=span)
+
+    @property
+    def mean(self) -> float:
+        """Mean difference."""
+        return float(self.fractions @ self.values)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the difference."""
+        return float(self.fractions @ (self.values - self.mean) ** 2)
+
+    def with_mean(self, mean: float) -> DifferenceDistribution:
+        """Return the distribution with another mean on the same values, by exponential tilting.
+
+        The weights are proportional to exp(c x value), so differences stay on their lattice and within their bounds.
+        A mean that no weights give (all differences are below it) is reached by a shift instead.
+        """
+        size = float(np.abs(self.values).max()) or 1.0
+        units = self.values / size
+
+        def weights(slope: float) -> Floats:
+            logs = np.log(self.fractions) + slope * units
+            tilted = np.exp(logs - logs.max())
+            return np.asarray(tilted / tilted.sum(), dtype=float)
+
+        ends = [float(weights(slope) @ self.values) - mean for slope in (-50.0, 50.0)]
+        if not ends[0] < 0 < ends[1]:
+            return replace(self, values=self.values + mean - self.mean)
+        slope = optimize.brentq(lambda slope: float(weights(slope) @ self.values) - mean, -50.0, 50.0, xtol=1e-12)
+        return replace(self, fractions=weights(float(slope)))
+
+    def simulated_power(
+        self, tasks: int, *, level: float = LEVEL, sets: int = SIMULATED_SETS, seed: int = SEED
+    ) -> float:
+        """Return the fraction of simulated data sets in which `paired_mean` finds the difference in its direction."""
+        counts = np.random.default_rng(seed).multinomial(tasks, self.fractions, size=sets)
+        moments = Moments(
+            tasks,
+            counts @ self.values,
+            counts @ self.values**2,
+            (tasks - counts[:, self.values == 0].sum(axis=1)).astype(float),
+            counts.max(axis=1) == tasks,
+        )
+        rows = paired_mean_rows(moments, quantum=self.quantum, span=self.span, level=level)
+        return float(np.mean(rows.low > 0 if self.mean > 0 else rows.high < 0))
+
+    def tasks_needed(self, *, level: float = LEVEL, power: float = POWER, seed: int = SEED) -> int | None:
+        """Return the fewest tasks with this power for the distribution's mean; None above 10 million."""
+        computed = tasks_needed(self.mean, math.sqrt(self.variance), level=level, power=power)
+        if computed is None or computed > MAX_SIMULATED_TASKS:
+            return computed
+
+        def enough(tasks: int) -> bool:
+            return self.simulated_power(tasks, level=level, seed=seed) >= power
+
+        few, many = max(2, computed // 2), max(3, computed)
+        while not enough(many):
+            few, many = many, 2 * many
+            if many > MAX_TASKS:
+                return None
+        while few > 2 and enough(few):
+            few, many = max(2, few // 2), few
+        while many - few > 1:
+            middle = (few + many) // 2
+            few, many = (few, middle) if enough(middle) else (middle, many)
+        return many
+
+
+def sample_size_from_data(
+    differences: npt.ArrayLike,
+    effect: float,
+    *,
+    quantum: float,
+    span: float = 1.0,
+    level: float = LEVEL,
+    power: float = POWER,
+    seed: int = SEED,
+) -> SampleSize:
+    """Return the tasks needed to detect `effect`, from the task differences of a pilot.
+
+    The pilot's differences are given the mean `effect` (`DifferenceDistribution.with_mean`), data sets are drawn from
+    them, and `paired_mean` decides. The result is multiplied by n / (n - 1), because the variance of a pilot is too
+    small by that factor. The range is a 90% CI of the variance, whose logarithm has the standard error
+    sqrt((kurtosis - (n - 3) / n) / (n - 1)) (Bonett 2006). Missing with a reason if the pilot has no variance.
+    """
+    gaps = np.sort(np.asarray(differences, dtype=float))
+    n = len(gaps)
+    _check_effect(effect, span)
+    reason = None
+    if n < 2:
+        reason = f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
+    elif np.ptp(gaps) <= 1e-12 * span:
+        reason = "the difference is the same on every task, so its variance cannot be estimated"
+    if reason is not None:
+        return SampleSize(tasks=None, low=None, high=None, effect=effect, power=power, reason=reason)
+    pilot = _of_pilot(gaps, effect, quantum=quantum, span=span)
+    simulated = pilot.tasks_needed(level=level, power=power, seed=seed)
+    needed = None if simulated is None else math.ceil(simulated * n / (n - 1))
+    apart = gaps - gaps.mean()
+    kurtosis = n * float((apart**4).sum()) / float((apart**2).sum()) ** 2
+    error = math.sqrt(max(kurtosis - (n - 3) / n, 1 / n) / (n - 1))
+    factor = math.exp(normal_quantile(RANGE_LEVEL) * error)
+    high = None if needed is None else math.ceil(needed * factor)
+    return SampleSize(
+        tasks=needed,
+        low=None if needed is None else max(2, math.floor(needed / factor)),
+        high=None if high is None or high > MAX_TASKS else high,
+        effect=effect,
+        power=power,
+        reason="more than 10 million tasks" if needed is None else None,
+    )
+
+
+def minimum_effect_from_data(
+    differences: npt.ArrayLike,
+    *,
+    quantum: float,
+    tasks: int | None = None,
+    span: float = 1.0,
+    level: float = LEVEL,
+    power: float = POWER,
+    seed: int = SEED,
+) -> float | None:
+    """Return the smallest true difference that `paired_mean` detects with this power on `tasks` tasks (default: these).
+
+    None below two tasks, if all differences are equal, and if not even the span is detected.
+    """
+    gaps = np.sort(np.asarray(differences, dtype=float))
+    n = len(gaps)
+    if n < 2 or np.ptp(gaps) <= 1e-12 * span:
+        return None
+    size = n if tasks is None else tasks
+
+    def missed(effect: float) -> float:
+        pilot = _of_pilot(gaps, effect, quantum=quantum, span=span)
+        return power - pilot.simulated_power(size, level=level, seed=seed)
+
+    if missed(span) > 0:
+        return None
+    return float(optimize.brentq(missed, 1e-6 * span, span, xtol=1e-4 * span))
+
+
+def _of_pilot(gaps: Floats, effect: float, *, quantum: float, span: float) -> DifferenceDistribution:
+    if len(np.unique(np.round(gaps, 12))) > _DISTINCT:  # continuous values: quantiles are as good
+        gaps = np.quantile(gaps, (np.arange(_DISTINCT) + 0.5) / _DISTINCT)
+    return DifferenceDistribution.of_values(gaps, quantum=quantum, span=span).with_mean(effect)
+
+
+def sample_size_from_assumptions(
+    effect: float,
+    *,
+    pass_rate: float,
+    icc: float = 0.0,
+    attempts: int = 1,
+    level: float = LEVEL,
+    power: float = POWER,
+    seed: int = SEED,
+) -> SampleSize:
+    """Return the tasks needed to detect a difference of pass rates, without data.
+
+    The chance of passing is beta distributed over tasks with mean `pass_rate` and intraclass correlation `icc` on side
+    A; on side B its mean is higher by `effect` (lower, if it would exceed 1). How strongly the chances of both sides
+    correlate over tasks is unknown. The range is from 1 (both find the same tasks hard) to 0, and the number in between
+    is for a correlation of 0.5 (Gaussian copula).
+    """
+    _check_effect(effect, 1.0)
+    other = pass_rate + effect if pass_rate + effect < 1 else pass_rate - effect
+    problems = (
+        (not 0 < pass_rate < 1, f"pass_rate must be between 0 and 1 (got {pass_rate:g})"),
+        (not 0 <= icc < 1, f"icc must be at least 0 and below 1 (got {icc:g})"),
+        (attempts < 1, f"attempts must be at least 1 (got {attempts})"),
+        (not 0 < other < 1, f"an effect of {effect:g} is impossible at a pass rate of {pass_rate:g}"),
+    )
+    for is_wrong, message in problems:
+        if is_wrong:
+            raise UsageError(message)
+    sizes = [
+        _assumed((pass_rate, other), icc, attempts, correlation, seed).tasks_needed(level=level, power=power, seed=seed)
+        for correlation in ((1.0, 0.5, 0.0) if icc > 0 else (0.0,))
+    ]
+    low, middle, high = sizes if len(sizes) == 3 else sizes * 3
+    reason = "more than 10 million tasks" if middle is None else None
+    return SampleSize(tasks=middle, low=low, high=high, effect=effect, power=power, reason=reason)
+
+
+def _assumed(
+    rates: tuple[float, float], icc: float, attempts: int, correlation: float, seed: int
+) -> DifferenceDistribution:
+    """Return the distribution of differences of two beta-binomial pass rates."""
+    random = np.random.default_rng(seed)
+    first, own = random.standard_normal((2, _DRAWN_TASKS))
+    second = correlation * first + math.sqrt(1 - correlation**2) * own
+    sides = []
+    for rate, normal in zip(rates, (first, second), strict=True):
+        chance = np.full(_DRAWN_TASKS, rate)
+        if icc > 0:
+            spread, grid = 1 / icc - 1, np.linspace(-6, 6, 2_001)  # quantiles are slow, so most are interpolated
+            quantiles = special.betaincinv(rate * spread, (1 - rate) * spread, special.ndtr(grid))
+            chance = np.interp(normal, grid, quantiles)
+        sides.append(random.binomial(attempts, np.clip(chance, 0.0, 1.0)) / attempts)
+    quantum = quantum_of([attempts], [attempts])
+    drawn = DifferenceDistribution.of_values(sides[1] - sides[0], quantum=quantum)
+    return drawn.with_mean(rates[1] - rates[0])
+
+
+def _check_effect(effect: float, span: float) -> None:
+    if not 0 < effect < span:
+        raise UsageError(f"effect size must be above 0 and below {span:g} (got {effect:g})")
