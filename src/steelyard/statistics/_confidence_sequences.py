@@ -68,7 +68,7 @@ def anytime_p_values(differences: Floats, planned: int, *, span: float = 1.0, le
     scaled = _scaled(differences, span)
     fractions = bet_fractions(scaled, _checked(planned), level=check_level(level))
     best = np.maximum(*(log_capital(scaled, 0.0, fractions, side=side) for side in (1, -1)))
-    return np.minimum(1.0, 2 * np.exp(-np.maximum.accumulate(best, axis=-1)))
+    return np.asarray(np.minimum(1.0, 2 * np.exp(-np.maximum.accumulate(best, axis=-1))), dtype=float)
 
 
 def sequential_test(

@@ -216,15 +216,13 @@ def rogan_gladen_rate(
     labels = np.asarray(gold_tasks)
     usable = ~np.isnan(truth) & ~np.isnan(given)
     passed, failed = usable & (truth == 1), usable & (truth == 0)
-    parts = [
+    parts = (
         _effective(verdicts[known], np.asarray(tasks)[known]),
         _effective((given[passed] == 1).astype(float), labels[passed]),
         _effective((given[failed] == 0).astype(float), labels[failed]),
-    ]
-    fewest = min(size for *_, size in parts)
-    low, high = _lang_reiczigel(
-        *((share, number) for share, number, _ in parts), float(student_quantile(level, fewest - 1))
     )
+    fewest = min(size for *_, size in parts)
+    low, high = _lang_reiczigel(*(part[:2] for part in parts), z=float(student_quantile(level, fewest - 1)))
     specificity = accuracy.specificity.estimate or 0.0
     estimate = min(max((judged.estimate + specificity - 1) / youden, 0.0), 1.0)
     interval = Interval(
@@ -254,7 +252,7 @@ def _effective(hits: Floats, tasks: npt.NDArray[np.generic]) -> tuple[float, flo
 
 
 def _lang_reiczigel(
-    judged: tuple[float, float], sensitivity: tuple[float, float], specificity: tuple[float, float], z: float
+    judged: tuple[float, float], sensitivity: tuple[float, float], specificity: tuple[float, float], *, z: float
 ) -> tuple[float, float]:
     squared = z * z
     n = judged[1] + squared

@@ -72,7 +72,7 @@ class SessionTimes:
     @property
     def sessions(self) -> Ints:
         """Number of sessions of each benchmark."""
-        return np.count_nonzero(~np.isnan(self.log_median), axis=1)
+        return np.asarray(np.count_nonzero(~np.isnan(self.log_median), axis=1), dtype=np.int64)
 
 
 def log_median_error(samples: Floats) -> Floats:
@@ -220,7 +220,8 @@ def speed_tests(
 
 def _row_means(values: Floats) -> Floats:
     known = ~np.isnan(values)
-    return np.where(known, values, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+    counts = np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=1) / counts, dtype=float)
 
 
 def _within(side: SessionTimes) -> Floats:
