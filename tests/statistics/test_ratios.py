@@ -150,6 +150,7 @@ def test_coverage_floor_depends_on_tasks_only():
     assert coverage_floor(20, level=0.9) == pytest.approx(0.84)
     tame, wild = (mover_ratio(values, [1, 0] * 5)[0] for values in ([1.0, 1.01] * 5, [1.0, 9.0] * 5))
     assert tame.approx_coverage == wild.approx_coverage == 0.86
+    assert mover_ratio([1.0, 2.0], [1.0, 0.5])[0].approx_coverage == 0.88
 
 
 def test_ratio_difference_mirrors_and_agrees_with_its_test():

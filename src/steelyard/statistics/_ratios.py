@@ -25,6 +25,9 @@ SAME = 1e-12
 UNSEEN_FAILURE_COST = 2.1
 """If every run passed, the cost of an unseen failure in the upper limit, in units of the mean cost of a pass."""
 
+TWO_TASKS_FLOOR = 0.88
+"""Coverage floor of a ratio over two tasks: both may have the same pass rate and so the same cost (simulated: 89%)."""
+
 UNSEEN_FAILURES = f"an unseen failure costs at most {UNSEEN_FAILURE_COST:g} times a pass"
 CONSTANT_NUMERATOR = "the numerator is constant, as in these runs"
 CONSTANT_DENOMINATOR = "the denominator is constant, as in these runs"
@@ -359,7 +362,7 @@ def mover_ratio(
         clusters=n,
         confidence=level,
         reason=unbounded,
-        approx_coverage=coverage_floor(_effective_tasks(tasks.weights), level=level),
+        approx_coverage=_coverage_floor(_effective_tasks(tasks.weights), level),
     )
     return interval, tuple(assumptions)
 
@@ -369,6 +372,11 @@ def _ratio_of(tasks: TaskRatios) -> float:
     weights = tasks.weights if np.ptp(tasks.weights) else np.ones(len(tasks.weights))
     bottom = mean_of(weights * tasks.below)
     return mean_of(weights * tasks.above) / bottom if bottom else math.inf
+
+
+def _coverage_floor(tasks: float, level: float) -> float | None:
+    floor = coverage_floor(tasks, level=level)
+    return floor if floor is None or tasks >= 2.5 else min(floor, min(level, LEVEL) - (LEVEL - TWO_TASKS_FLOOR))
 
 
 def _effective_tasks(weights: Floats) -> float:
@@ -456,7 +464,7 @@ def ratio_difference(a: TaskRatios, b: TaskRatios, *, level: float = LEVEL) -> t
         clusters=n,
         confidence=level,
         reason=unbounded,
-        approx_coverage=coverage_floor(min(_effective_tasks(a.weights), _effective_tasks(b.weights)), level=level),
+        approx_coverage=_coverage_floor(min(_effective_tasks(a.weights), _effective_tasks(b.weights)), level),
     )
     p_value = p_value_by_inversion(limits, estimate, level=level)
     return interval, Significance(p_value=p_value, statistic=estimate, method="mover-d", n=n, clusters=n)
