@@ -114,6 +114,7 @@ CASES = [
     Case("arena_rating_list", {"task": "fix-race", "confidence": 0.9}, "arena.db"),
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
+    Case("doctor", {}, None),
     Case("profiles", {}, None),
     Case("profiles", {"name": "outcome-1"}, None),
     Case("prices", {}, None),

@@ -25,7 +25,7 @@ from steelyard.errors import MissingExtraError, UsageError
 from steelyard.pages._terminal_tables import cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import list_runs, question_named, question_names
-from steelyard.questions.doctor import examine
+from steelyard.questions.doctor import doctor
 from steelyard.questions.explain import Explanation
 from steelyard.questions.formats import formats
 from steelyard.questions.metrics import metrics
@@ -121,7 +121,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
     "SpeedupResult of one task": one_task,
-    "DoctorReport": lambda _: examine(),
+    "Doctor": lambda _: doctor(),
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
     "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),

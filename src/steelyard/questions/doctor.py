@@ -7,14 +7,23 @@ import os
 import platform
 import sqlite3
 import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from steelyard import pages  # its names are imported on first use
+from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.profiles import shipped_profiles
-from steelyard.results import DoctorCheck, DoctorReport
+from steelyard.questions._answer import Answer, Part, Rows
+from steelyard.questions._declaration import Options
+from steelyard.questions._question import plain_question
 from steelyard.sandbox import active_isolation
 from steelyard.settings import FORMATS_PATH, METRICS_PATH
 from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.pages import Page, Style
 
 REQUIRED = (
     "msgspec",
@@ -44,8 +53,51 @@ EXTRAS = {
 """Each optional package, the extra that installs it, and what it is for."""
 
 
-def examine() -> DoctorReport:
-    """Check the interpreter, packages, sandbox, prices, profiles and metrics."""
+STYLES: dict[str, Style] = {"ok": "green", "broken": "red", "absent": "yellow"}
+
+
+class DoctorOptions(Options):
+    """Options of `doctor`."""
+
+
+class DoctorCheck(Part, frozen=True, kw_only=True):
+    """One check."""
+
+    what: str
+    status: Literal["ok", "absent", "broken"]
+    """`absent` if an optional part is not installed, `broken` if a required one is not."""
+    detail: str
+
+
+class Doctor(Answer, frozen=True, kw_only=True):
+    """Checks of the installation."""
+
+    rows: ClassVar[Rows] = Rows("checks")
+    checks: tuple[DoctorCheck, ...]
+
+    @property
+    def broken(self) -> int:
+        """Number of failed checks."""
+        return sum(check.status == "broken" for check in self.checks)
+
+    @property
+    def about(self) -> str:
+        """Number of checks, and whether they passed."""
+        return f"{len(self.checks)} checks, {'failed' if self.broken else 'passed'}"
+
+    @property
+    def exit_status(self) -> int:
+        """1 if a required check failed."""
+        return 1 if self.broken else 0
+
+
+@plain_question(DoctorOptions, examples=({},), path="")
+def doctor(_options: DoctorOptions) -> Doctor:
+    """Check the interpreter, packages, sandbox, prices, profiles and metrics.
+
+    >>> doctor().checks[0].what
+    'steelyard'
+    """
     checks = [
         DoctorCheck(what="steelyard", status="ok", detail=__version__),
         DoctorCheck(
@@ -64,7 +116,7 @@ def examine() -> DoctorReport:
     for setting in (METRICS_PATH, FORMATS_PATH):
         if folders := os.environ.get(setting):
             checks.append(DoctorCheck(what=setting, status="ok", detail=folders))
-    return DoctorReport(tuple(checks))
+    return Doctor(checks=tuple(checks))
 
 
 def _sandbox() -> DoctorCheck:
@@ -86,3 +138,22 @@ def _package(name: str, *, optional: tuple[str, str] | None) -> DoctorCheck:
         return DoctorCheck(
             what=name, status="absent", detail=f"optional, for {purpose}; pip install 'steelyard[{extra}]'"
         )
+
+
+def page(answer: Doctor) -> Page:
+    """Return one row per check."""
+    checks, total = answer.checks, counted(len(answer.checks), "check")
+    columns = (
+        replace(
+            pages.text_column("status", "status", [check.status for check in checks]),
+            styles=[STYLES[check.status] for check in checks],
+        ),
+        pages.text_column("what", "check", [check.what for check in checks]),
+        pages.text_column("detail", "detail", [check.detail for check in checks]),
+    )
+    return pages.Page(
+        name="doctor",
+        title="Is everything installed?",
+        answer=f"{answer.broken} of {total} failed." if answer.broken else f"No problems found ({total}).",
+        table=pages.PageTable(caption="Checks", columns=columns),
+    )

@@ -57,10 +57,6 @@ if TYPE_CHECKING:
         RowsShown as RowsShown,
         dashboard_document as dashboard_document,
     )
-    from steelyard.reports._doctor import (
-        doctor_sentence as doctor_sentence,
-        doctor_table as doctor_table,
-    )
     from steelyard.reports._reading import (
         reading_sentence as reading_sentence,
         reading_tables as reading_tables,

@@ -118,10 +118,6 @@ if TYPE_CHECKING:
     from steelyard.results._canons import (
         Canons as Canons,
     )
-    from steelyard.results._doctor import (
-        DoctorCheck as DoctorCheck,
-        DoctorReport as DoctorReport,
-    )
     from steelyard.results._drawing import (
         check_figure as check_figure,
         check_keywords as check_keywords,
