@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import bounds_text, counted, table_format
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions.run_list import cost_column, lower_bound
+from steelyard.questions.run_list import cost_column, tokens_column
 from steelyard.records import Finding, sum_in_order
 
 if TYPE_CHECKING:
@@ -193,15 +193,22 @@ def page(answer: PlanRun | PlanOutlook | PlanExport) -> Page:
             answer=f"{answer.about}: {commands['run']}",
             notes=(f"then: {commands['measure']}",),
         )
-    is_outlook = isinstance(answer, PlanOutlook)
-    following = None if isinstance(answer, PlanOutlook) else answer.next_command
+    facts = (("results", answer.folder),)
+    if isinstance(answer, PlanOutlook):
+        return pages.Page(
+            name="run",
+            title="What will the plan cost?",
+            answer=f"{answer.about}.",
+            table=_forecast_table(answer),
+            facts=facts,
+        )
     return pages.Page(
         name="run",
-        title="What will the plan cost?" if is_outlook else "How far is the plan?",
+        title="How far is the plan?",
         answer=f"{answer.about}.",
-        table=_forecast_table(answer) if isinstance(answer, PlanOutlook) else _group_table(answer),
-        details=(f"Next: {following}",) if following else (),
-        facts=(("results", answer.folder),),
+        table=_group_table(answer),
+        details=(f"Next: {answer.next_command}",) if answer.next_command else (),
+        facts=facts,
     )
 
 
@@ -216,8 +223,6 @@ def _group_table(answer: PlanRun) -> PageTable:
         return replace(column, texts=texts, spare=1 if name == "retries" else 0)
 
     bounds = [group.is_lower_bound for group in groups]
-    tokens = [group.tokens for group in groups]
-    shown = [lower_bound(pages.number_text(count, "tokens"), low) for count, low in zip(tokens, bounds, strict=True)]
     return pages.PageTable(
         caption="Trials by agent",
         columns=(
@@ -228,7 +233,7 @@ def _group_table(answer: PlanRun) -> PageTable:
             ),
             *map(counts, COUNTS),
             cost_column([group.cost_usd for group in groups], bounds),
-            pages.Column(name="tokens", title="tokens", values=tokens, decimals=0, texts=shown),
+            tokens_column([group.tokens for group in groups], bounds),
         ),
     )
 

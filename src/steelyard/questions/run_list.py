@@ -148,10 +148,12 @@ def plan_folder(opened: OpenedPlan, given: Path | None, *, name: str = "out") ->
 def listed(folder: PlanFolder, trials: Sequence[Trial], *, is_pending: bool = False) -> PlanTrials:
     """Return these trials of a results directory, or those of them without a result."""
     states = trial_states(folder, trials)
-    return of_states(folder, (state for state in states if not (is_pending and state.state == "done")), is_pending)
+    return of_states(
+        folder, (state for state in states if not (is_pending and state.state == "done")), is_pending=is_pending
+    )
 
 
-def of_states(folder: PlanFolder, states: Iterable[TrialState], is_pending: bool = False) -> PlanTrials:  # as a field
+def of_states(folder: PlanFolder, states: Iterable[TrialState], *, is_pending: bool = False) -> PlanTrials:
     """Return the trials in these states."""
     return PlanTrials(
         plan=known_lock(folder).name,
@@ -232,10 +234,19 @@ def cost_column(costs: Sequence[float | None], at_least: Sequence[bool] = ()) ->
     """Return costs; `at_least` says which are lower bounds."""
     numbers = table_format(costs, "USD")
     bounds = at_least or [False] * len(costs)
-    texts = [lower_bound(numbers.text(cost), is_bound) for cost, is_bound in zip(costs, bounds, strict=True)]
+    texts = [_lower_bound(numbers.text(cost), is_bound) for cost, is_bound in zip(costs, bounds, strict=True)]
     return pages.Column(name="cost_usd", title="cost", values=costs, decimals=6, texts=texts)
 
 
-def lower_bound(text: str, is_bound: bool) -> str:  # the text of a number that may be a bound
+def tokens_column(counts: Sequence[int | None], at_least: Sequence[bool]) -> Column:
+    """Return numbers of tokens; `at_least` says which are lower bounds."""
+    texts = [
+        _lower_bound(pages.number_text(count, "tokens"), is_bound)
+        for count, is_bound in zip(counts, at_least, strict=True)
+    ]
+    return pages.Column(name="tokens", title="tokens", values=counts, decimals=0, texts=texts)
+
+
+def _lower_bound(text: str, is_bound: bool) -> str:
     """Return the text of a number, marked if it is a lower bound."""
     return f"at least {text}" if is_bound and text != pages.DASH else text

@@ -8,7 +8,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import question
-from steelyard.questions.run_list import PlanInput, PlanTrial, cost_column, lower_bound, plan_trial, trial_columns
+from steelyard.questions.run_list import PlanInput, PlanTrial, cost_column, plan_trial, tokens_column, trial_columns
 from steelyard.runner import PlanFolder, TrialState, known_lock, trial_states
 from steelyard.settings import named_path
 
@@ -129,9 +129,7 @@ def _execution_table(answer: TrialDetail) -> PageTable:
     def texts(*names: str) -> list[Column]:
         return [pages.text_column(name, name, [getattr(each, name) for each in rows]) for name in names]
 
-    tokens = [each.tokens for each in rows]
     bounds = [each.is_lower_bound for each in rows]
-    shown = [lower_bound(pages.number_text(count, "tokens"), low) for count, low in zip(tokens, bounds, strict=True)]
     return pages.PageTable(
         name="executions",
         caption="Executions",
@@ -140,7 +138,7 @@ def _execution_table(answer: TrialDetail) -> PageTable:
             *texts("ending", "cause"),
             pages.level_column("duration_seconds", "duration", [each.duration_seconds for each in rows], "s"),
             pages.count_column("calls", "calls", [each.calls for each in rows]),
-            pages.Column(name="tokens", title="tokens", values=tokens, decimals=0, texts=shown),
+            tokens_column([each.tokens for each in rows], bounds),
             cost_column([each.cost_usd for each in rows], bounds),
             *texts("detail", "folder"),
         ),
