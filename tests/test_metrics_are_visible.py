@@ -19,12 +19,12 @@ from arena_results import filled
 from matchups import write
 from serving import serving
 from steelyard.demo import demo_files
+from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.questions import ArenaSource, RunsSource
-from steelyard.reports import result_document
 
 EXPERIMENT = Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json"
-SPECS = ("outcome", "arena")
+SPECS = ("outcome", "arena", "speedup")
 NO_VALUES = ("count", "reason", "formula", "inputs")
 """Columns with numbers that are not the value of a metric."""
 every_metric = pytest.mark.parametrize(
@@ -53,7 +53,7 @@ class Table:
 
 
 def _has_number(*cells: str) -> bool:
-    return any(char.isdigit() or char == "∞" for cell in cells for char in cell)
+    return any(cell in ("yes", "no") or char.isdigit() or char == "∞" for cell in cells for char in cell)
 
 
 def _is_label(cell: str, declared: Metric) -> bool:
@@ -144,13 +144,15 @@ def measured(folder: Path) -> list[Table]:
     asked = [
         sy.measure(folder / "runs.jsonl", by=["tier"]),
         sy.measure(store(folder), by=["agent"], metrics=["all"]),
+        sy.measure(folder / "timings", by=["agent"], metrics=["task_speedup", "all"]),
+        sy.measure(folder / "timings", by=["agent"], metrics=["agent_speedup", "all"]),
     ]
     return tables_of(*(answer.document() for answer in asked))
 
 
 @pytest.fixture(scope="module")
 def reported(folder: Path) -> list[Table]:
-    return tables_of(*(result_document(sy.report(source, resamples=100)) for source in (inputs(folder), store(folder))))
+    return tables_of(*(sy.report(source, resamples=100).document() for source in (inputs(folder), store(folder))))
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +160,7 @@ def dashboard(folder: Path) -> list[Table]:
     arena = filled(folder)
     pages = []
     with serving(RunsSource(inputs(folder))) as served:
-        pages += [served.ask(path) for path in ("/measure?by=tier",)]
+        pages += [served.ask(path) for path in ("/measure?by=tier", "/speedup", "/speedup/speed-up-parse")]
     with serving(ArenaSource(arena)) as served:
         pages += [served.ask(path) for path in ("/tasks/fix-race", "/submissions/ant-1")]
     assert [page.status for page in pages] == [200] * len(pages)
@@ -166,7 +168,13 @@ def dashboard(folder: Path) -> list[Table]:
 
 
 @every_metric
-def test_every_metric_can_be_seen_in_measure(declared: Metric, measured: list[Table]) -> None:
+def test_every_metric_can_be_seen_in_measure(declared: Metric, measured: list[Table], folder: Path) -> None:
+    if declared.level == "tasks" and not declared.is_of_rows:
+        # it has no value per group of rows: curves over k and p, and comparisons of all agents
+        with pytest.raises(UsageError, match=f"{declared.name} is a single value over all tasks") as raised:
+            sy.measure(folder / "timings", metrics=[declared.name])
+        assert raised.value.hint == "use steelyard speedup"
+        measured = tables_of(sy.speedup(folder / "timings").document())
     assert is_seen(declared, measured)
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from steelyard import pages  # its names are imported on first use
@@ -53,6 +54,10 @@ OVER_TASKS = {
     "cost_weighted_advantage": 0,
 }
 """Metrics in the second table of agents."""
+RELATIVE = ("speedup_ratio_gmean_over_tasks", "speedup_ratio_hmean_over_tasks", "max_fraction")
+"""Metrics in the folded table of agents."""
+MAX_BENCHMARKS = 1_000
+"""Rows of the table of benchmarks; the data files contain all of them."""
 MAX_TRIES = 5
 """The largest k of pass@k in the second table of agents."""
 
@@ -70,7 +75,13 @@ def page(answer: SpeedupResult) -> Page:
     tables += [] if is_one else [replace(attempts, is_folded=True)]
     levels, longest = _level_tables(answer)
     legend = f"Bars: log scale, ▶ faster, ◀ slower; longest bar: {quantity(longest, 'ratio')}x."
-    further = [_curve_table(answer), _missing_table(answer)]
+    further = [
+        _relative_table(answer),
+        _further_table(answer),
+        _benchmark_table(answer),
+        _curve_table(answer),
+        _missing_table(answer),
+    ]
     shown = pages.Page(
         name="speedup",
         title="What got faster or slower?",
@@ -143,8 +154,47 @@ def _attempt_table(answer: SpeedupResult, *, is_one: bool) -> PageTable:
     return pages.PageTable(name="attempts", caption=caption, columns=tuple(columns))
 
 
+def _further_table(answer: SpeedupResult) -> PageTable:
+    """Return the metrics of attempts that the table of attempts does not have."""
+    attempts = answer.attempts
+    names = [metric.name for metric in catalog().at("task") if metric.name not in OF_ATTEMPT]
+    values = {name: [_figure(attempt, name) for attempt in attempts] for name in names}
+    metrics = [_metric(name, column) for name, column in values.items() if any(value is not None for value in column)]
+    columns = (
+        pages.text_column("task", "task", [attempt.task for attempt in attempts]),
+        pages.text_column("agent", "agent", [attempt.key for attempt in attempts]),
+        *metrics,
+    )
+    return pages.PageTable(
+        name="further", caption="Further metrics of attempts", columns=columns if metrics else (), is_folded=True
+    )
+
+
+def _benchmark_table(answer: SpeedupResult) -> PageTable:
+    """Return the speedups of each benchmark."""
+    total = sum(len(attempt.per_benchmark_speedups) for attempt in answer.attempts)
+    benchmarks = (
+        (attempt, name, speedups)
+        for attempt in answer.attempts
+        for name, speedups in attempt.per_benchmark_speedups.items()
+    )
+    rows = list(islice(benchmarks, MAX_BENCHMARKS))
+    names = [metric.name for metric in catalog().at("benchmark")]
+    values = {name: [getattr(speedups, name, None) for *_, speedups in rows] for name in names}
+    columns = (
+        pages.text_column("task", "task", [attempt.task for attempt, *_ in rows]),
+        pages.text_column("agent", "agent", [attempt.key for attempt, *_ in rows]),
+        pages.text_column("benchmark", "benchmark", [name for _, name, _ in rows]),
+        *(_metric(name, column) for name, column in values.items() if any(value is not None for value in column)),
+        pages.text_column("verdict", "verdict", [speedups.verdict for *_, speedups in rows]),
+    )
+    return pages.PageTable(
+        name="benchmarks", caption="Benchmarks", columns=columns, left_out=total - len(rows), is_folded=True
+    )
+
+
 def _figure(attempt: SpeedupAttempt, name: str) -> float | None:
-    value: float | None = attempt.measures[name] if name in attempt.measures else getattr(attempt, name)
+    value: float | None = attempt.measures[name] if name in attempt.measures else getattr(attempt, name, None)
     return value
 
 
@@ -217,6 +267,21 @@ def _summary_table(answer: SpeedupResult) -> PageTable:
     )
     return pages.PageTable(
         name="summary", caption="Over tasks: success, advantage by level, cost, pass@k", columns=columns
+    )
+
+
+def _relative_table(answer: SpeedupResult) -> PageTable:
+    """Return the means of speedup ratios per agent, and how much one task weighs in its log advantage."""
+    names = [name for name in RELATIVE if any(getattr(each, name) is not None for each in answer.summary.values())]
+    columns = (
+        pages.text_column("agent", "agent", list(answer.summary)),
+        *(_summed(answer, name, spare=0) for name in names),
+    )
+    return pages.PageTable(
+        name="relative",
+        caption="Over tasks, relative to the reference solution",
+        columns=columns if names else (),
+        is_folded=True,
     )
 
 
