@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from dataclasses import dataclass
@@ -83,6 +84,8 @@ CASES = [
     Case("matrix", {"by": "tier", "metric": "cost_usd"}),
     Case("completeness", {}),
     Case("completeness", {"by": "tier"}),
+    Case("show", {"run": "demo-T3-fix-race-01"}),
+    Case("show", {"run": "a", "diff": "b"}, source="outputs.jsonl"),
     Case("judges", {}),
     Case("judges", {"by": "tier", "confidence": 0.9}),
     Case("explain", {"metric": "composite_score", "run": "demo-T3-fix-race-01"}),
@@ -162,6 +165,8 @@ def write_inputs(folder: Path) -> Path:
     (folder / "plan.toml").write_text(PLAN, "utf-8")
     sy.run(folder / "plan.toml", out=folder / "plan-results", only="done")
     (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
+    outputs = [{"id": id_, "task": "t", "output": {"text": f"one\n\tif {id_}:\n"}} for id_ in "ab"]
+    (folder / "outputs.jsonl").write_text("\n".join(map(json.dumps, outputs)), "utf-8")
     arena = rated_arena(folder)
     add_user(arena, "team", "blue")
     add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")

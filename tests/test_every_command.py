@@ -49,6 +49,7 @@ SURFACE = {"json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "q
 COMMAND_ONLY = {
     "measure": {"all"},
     "judges": {"all"},
+    "show": {"all"},
     "gate": {"summary"},
     "repeatability": {"list_outputs"},
     "run": {"list", "as"},

@@ -46,7 +46,6 @@ NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
 DRAWN = {
     "repeatability": results.Repeatability,
-    "show": results.RunDetail,
     "arena show": results.Evaluation,
     "arena leaderboard": results.TaskLeaderboard,
     "arena compare-profiles": results.ProfileComparison,

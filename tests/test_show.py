@@ -15,11 +15,10 @@ import steelyard as sy
 from report_makers import HOSTILE, planted
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.questions import _text_difference
-from steelyard.questions._text_difference import text_difference
+from steelyard.questions.show import PIECE_CHARACTERS, RunDetail, _text_difference
+from steelyard.questions.show._text_difference import text_difference
 from steelyard.reports import result_document
 from steelyard.reports.pages import page_of
-from steelyard.results import PIECE_CHARACTERS, RunDetail
 
 KEY = "sk-abcdefghijklmnopqrstuvwx0123456789"
 

@@ -13,7 +13,7 @@ import steelyard as sy
 from report_makers import HOSTILE, planted
 from serving import Served, serving
 from steelyard.questions import RunsSource
-from steelyard.results import PIECE_CHARACTERS
+from steelyard.questions.show import PIECE_CHARACTERS
 
 KEY = "sk-abcdefghijklmnopqrstuvwx0123456789"
 LONG = "".join(f"line {number}\n" for number in range(20_000))
@@ -53,7 +53,7 @@ def test_neither_the_servers_paths_nor_those_of_a_record_are_told(served: Served
 def test_an_output_comes_in_pieces_that_add_up(served: Served) -> None:
     joined, start = "", 0
     while start is not None:
-        piece = served.api(f"/runs/long/output?offset={start}")
+        piece = served.api(f"/runs/long/output?offset={start}")["output"]
         assert len(piece["text"]) <= PIECE_CHARACTERS
         joined += piece["text"]
         start = piece["next_offset"]

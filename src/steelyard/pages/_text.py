@@ -28,8 +28,13 @@ def page_lines(page: Page, width: int | None, *, color: bool = False, everything
     for number, table in enumerate(tables):
         yield from [""] if number == 0 else []
         yield from text_table(table, everything=everything).lines(width, color=color)
+    for number, long_text in enumerate(page.texts):
+        yield from [""] if number or not tables else []
+        yield clean(long_text.heading)
+        for line in map(clean, long_text.text.expandtabs(4).splitlines()):
+            yield from wrapped(line, width) if width else [line]
     below = [*page.legend, *page.details]
-    yield from [""] if below and not tables else []
+    yield from [""] if below and (page.texts or not tables) else []
     yield from sentence_lines(below, width, color=color, indent=INDENT)
     texts = [part for each in page.texts if everything or each.is_open for part in (each.heading, each.text.rstrip())]
     yield from [""] if texts and page.answer else []

@@ -40,6 +40,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Rows:
     """Declares the flat rows of an answer: the paths of the lists or mappings whose entries are rows.
 
+    Without a path, the answer is one row with the fields that `keep` names.
+
     `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
     the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix, also
     for the keys of its mappings of scalars; a mapping of scalars in an entry gives one column per key. The key of an
@@ -80,6 +82,8 @@ class Rows:
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
         kept = {column: value for name in self.keep for column, value in _cells(name, getattr(answer, name))}
+        if not self.paths:
+            return [kept]
         paths = [path.split(".") for path in self.paths]
         parallel = [(singular(self.parallel), self._entry_cells(each)) for each in getattr(answer, self.parallel, ())]
         rows = [_joined(levels) for path in paths for levels in self._levels(answer, path, [("", kept)], parallel)]

@@ -36,11 +36,11 @@ from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_
 from steelyard.questions.measure import ALL, Measurement, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
+from steelyard.questions.show import PIECE_CHARACTERS
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
-    PIECE_CHARACTERS,
     Repeatability,
     ReportInput,
     ReportOutput,

@@ -78,11 +78,6 @@ if TYPE_CHECKING:
         result_markdown as result_markdown,
         result_text as result_text,
     )
-    from steelyard.reports._run_details import (
-        detail_lines as detail_lines,
-        detail_tables as detail_tables,
-        detail_texts as detail_texts,
-    )
     from steelyard.reports._run_files import (
         RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
         check_runs_folder as check_runs_folder,

@@ -144,16 +144,6 @@ if TYPE_CHECKING:
     from steelyard.results._review_desk import (
         ReviewDesk as ReviewDesk,
     )
-    from steelyard.results._run_detail import (
-        PIECE_CHARACTERS as PIECE_CHARACTERS,
-        CallCost as CallCost,
-        OutputDifference as OutputDifference,
-        RunDetail as RunDetail,
-        RunOutput as RunOutput,
-        RunPosition as RunPosition,
-        TextPiece as TextPiece,
-        piece_of as piece_of,
-    )
     from steelyard.results._store_upgrade import (
         AppliedMigration as AppliedMigration,
         StoreUpgrade as StoreUpgrade,

@@ -21,8 +21,6 @@ from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, T
 from steelyard.results._base import Result
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
-from steelyard.results._run_detail import RunDetail
-from steelyard.results._run_figures import run_calls, run_tokens
 from steelyard.results._trial_figures import (
     output_distances,
     prompt_dots,
@@ -34,7 +32,6 @@ Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kin
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},
-    RunDetail: {"tokens": run_tokens, "calls": run_calls},
     AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
     Evaluation: {"scores": score_dots},

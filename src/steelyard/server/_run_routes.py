@@ -24,15 +24,13 @@ from steelyard.questions import (
 from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import repeatability
-from steelyard.questions.show import RunRecords, ShowOptions
+from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Redaction, Run
 from steelyard.results import (
     Leaderboard,
     Repeatability,
     Result,
-    RunDetail,
-    RunOutput,
 )
 from steelyard.server._question_routes import question_route
 from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
@@ -100,7 +98,7 @@ def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
     if origin is None or origin.path is None:
         return detail
     short = structs.replace(origin, path=PurePath(origin.path).name)
-    return replace(detail, record=structs.replace(detail.record, source=short))
+    return structs.replace(detail, record=structs.replace(detail.record, source=short))
 
 
 def _run_records(source: RunsSource) -> RunRecords:
@@ -159,14 +157,7 @@ RUN_ROUTES = (
         rows="runs",
         over_runs=_runs,
     ),
-    Route(
-        path="/runs/{run}",
-        sentence="One run: verdict, numbers with sources, tests, judgments, output; optionally a diff with another.",
-        command="show --run {run}",
-        result=RunDetail,
-        query=ShowQuery,
-        over_runs=_run,
-    ),
+    question_route("show", command="show --run {run}", query=ShowQuery, over_runs=_run),
     Route(
         path="/runs/{run}/output",
         sentence="Output of one run, 64,000 characters per request, with secrets redacted.",

@@ -16,7 +16,6 @@ from steelyard.reports.pages._people import (
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
-from steelyard.reports.pages._run import run_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.results import (
@@ -29,7 +28,6 @@ from steelyard.results import (
     Repeatability,
     Result,
     ReviewDesk,
-    RunDetail,
     Season,
     TaskDetails,
     TaskLeaderboard,
@@ -68,7 +66,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ProfileComparison: profiles_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,
-    RunDetail: run_page,
     Season: season_page,
     TaskLeaderboard: task_page,
     TaskDetails: baseline_page,

@@ -1,24 +1,40 @@
-"""Show one run: its metrics with their sources, its output, and a diff with another run."""
+"""Show one run, or diff the outputs of two.
+
+The metrics of the run are shown with their inputs and sources, then its tests, judgments, calls and output.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from steelyard.errors import UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
+from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import VerdictOptions
 from steelyard.questions._opening_runs import RecordReader, Runs
 from steelyard.questions._options import PricedRunOptions
 from steelyard.questions._question import question
-from steelyard.questions._text_difference import text_difference
 from steelyard.questions.explain import explained, run_named
+from steelyard.questions.show._answer import (
+    PIECE_CHARACTERS as PIECE_CHARACTERS,
+    CallCost as CallCost,
+    OutputDifference as OutputDifference,
+    RunDetail as RunDetail,
+    RunOutput as RunOutput,
+    RunPosition as RunPosition,
+    TextPiece as TextPiece,
+    piece_of as piece_of,
+)
+from steelyard.questions.show._page import page as page
+from steelyard.questions.show._text_difference import text_difference
 from steelyard.records import Missing, Redaction, Run, between
-from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """Fields shown in addition to the metrics of a run."""
@@ -40,10 +56,18 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     diff_offset: int = doc(
         "First character of the diff to show, counted from 0; at most 64,000 characters are shown.", default=0
     )
-    redact: bool = doc("Redact API keys and tokens.", default=True)
+    redact: bool = doc("Redact API keys and tokens.", default=True, local=True)
 
 
-@question(ShowOptions)
+@question(
+    ShowOptions,
+    path="/runs/{run}",
+    all_parts="Show every row of every table.",
+    examples=(
+        {"run": "demo-T3-fix-race-01"},
+        {"run": "demo-T3-fix-race-01", "diff": "demo-T0-fix-race-01"},
+    ),
+)
 def show(runs: Runs, options: ShowOptions) -> RunDetail:
     """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
 
@@ -68,7 +92,8 @@ class RunRecords:
         names = [*_metrics_of_runs(), *FACTS_SHOWN]
         detail = RunDetail(
             run=id_,
-            record=entry.run,
+            record=replace(entry.run, output=None),
+            verdict=_verdict(entry.run),
             where=entry.path if entry.line is None else f"{entry.path}:{entry.line}",
             profile=profile.name,
             prices=price_table.label,
@@ -120,6 +145,12 @@ class RunRecords:
         )
 
 
+def _verdict(run: Run) -> str:
+    if run.verdict is not None:
+        return "passed" if run.verdict else "failed"
+    return (run.outcome or "without a verdict").replace("_", " ")
+
+
 def _metrics_of_runs() -> list[str]:
     """Return the metrics of single runs, those in the overview first."""
     declared = [metric for metric in catalog().values() if metric.level == "run"]
@@ -165,3 +196,10 @@ def _calls(run: Run, price_table: PriceTable) -> Iterator[CallCost]:
 
 def _first(moments: Iterable[datetime | None]) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
+
+
+def figures() -> Mapping[str, Drawing]:
+    """Return the figures of the answer, the default first."""
+    from steelyard.questions.show._figures import run_calls, run_tokens
+
+    return {"tokens": run_tokens, "calls": run_calls}
