@@ -45,6 +45,8 @@ class World(NamedTuple):
     """Likewise."""
     pid: int
     """A process of the same user."""
+    first: int
+    """The first process of the sandbox's namespace; `pid` where the host's own first process would be attacked."""
     shared_memory: int
     """The number of memory that everybody may attach."""
     marker: str

@@ -75,15 +75,26 @@ def slow_another_down(world: World) -> None:
     )
 
 
+def slow_the_launcher_down(world: World) -> None:
+    for pid in {os.getppid(), world.first}:
+        each(
+            lambda pid=pid: os.setpriority(os.PRIO_PROCESS, pid, 19) or f"priority of {pid}",
+            lambda pid=pid: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)) or f"policy of {pid}",
+            lambda pid=pid: os.sched_setaffinity(pid, {0}) or f"processors of {pid}",
+            lambda pid=pid: called(world, "ioprio_set", 1, pid, 3 << 13),
+        )
+
+
 def limit_another(world: World) -> None:
-    each(
-        lambda: resource.prlimit(world.pid, resource.RLIMIT_NOFILE, (3, 3)),
-        lambda: resource.prlimit(world.pid, resource.RLIMIT_CPU, (1, 1)),
-    )
+    for pid in {world.pid, os.getppid(), world.first}:
+        each(
+            lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3)),
+            lambda pid=pid: resource.prlimit(pid, resource.RLIMIT_CPU, (1, 1)),
+        )
 
 
 def let_another_be_killed_first(world: World) -> None:
-    for pid in (world.pid, os.getppid()):
+    for pid in {world.pid, os.getppid(), world.first}:
         each(lambda pid=pid: write(f"/proc/{pid}/oom_score_adj", "1000"))
 
 

@@ -51,7 +51,7 @@ def links_of_the_process(world: World) -> None:
 
 
 def programs_of_others(world: World) -> None:
-    for pid in (os.getppid(), world.pid):
+    for pid in {os.getppid(), world.first, world.pid}:
         each(lambda pid=pid: os.readlink(f"/proc/{pid}/exe"), lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))
 
 

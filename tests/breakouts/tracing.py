@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import signal
+import struct
 import time
 from contextlib import suppress
 
@@ -12,8 +15,8 @@ from breakouts.inside import World, called, done, each, got_out, libc, read, sys
 _taken = ctypes.create_string_buffer(4096)
 
 
-def _others(world: World) -> tuple[int, int]:
-    return world.pid, os.getppid()
+def _others(world: World) -> set[int]:
+    return {world.pid, os.getppid(), world.first}
 
 
 def attach(world: World) -> None:
@@ -71,8 +74,8 @@ def take_a_descriptor(world: World) -> None:
 
 
 def read_the_environment(world: World) -> None:
-    for pid in (*_others(world), 1):
-        each(lambda pid=pid: read(f"/proc/{pid}/environ") or None if pid != os.getpid() else None)
+    for pid in _others(world):
+        each(lambda pid=pid: read(f"/proc/{pid}/environ") or None)
 
 
 def compare_with_others(world: World) -> None:
@@ -91,6 +94,39 @@ def open_descriptors_by_path(world: World) -> None:
     for pid in _others(world):
         for number in range(20):
             each(lambda pid=pid, number=number: os.open(f"/proc/{pid}/fd/{number}", os.O_RDWR | os.O_NONBLOCK))
+
+
+def print_for_another(world: World) -> None:
+    for pid in _others(world):
+        for number in (1, 2):
+            each(lambda pid=pid, number=number: os.write(os.open(f"/proc/{pid}/fd/{number}", os.O_WRONLY), b"1.0\n"))
+
+
+def run_code_in_another(world: World) -> None:
+    """Leave the filter through a process without one: overwrite the code to which its system call returns."""
+    if platform.machine() == "x86_64":
+        for pid in _others(world):
+            each(lambda pid=pid: _ran_in(pid))
+
+
+def _ran_in(pid: int) -> str | None:
+    # unshare(CLONE_NEWUSER), push what it returned, then pause() forever
+    code = bytes.fromhex("9090 b810010000 bf00000010 0f05 50 b822000000 0f05 ebf7")
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
+    stack, place = (int(word, 16) for word in read(f"/proc/{pid}/syscall").split()[-2:])
+    os.pwrite(memory, bytes(8), stack - 8)
+    os.pwrite(memory, code, place - 2)  # an interrupted call is repeated, one that ends is not
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.05)
+        os._exit(0)  # the orphan's end wakes the first process
+    os.wait()
+    with suppress(OSError):
+        os.kill(pid, signal.SIGSTOP)
+        os.kill(pid, signal.SIGCONT)
+    time.sleep(0.2)
+    (returned,) = struct.unpack("q", os.pread(memory, 8, stack - 8))
+    return f"unshare in process {pid} returned {returned}"
 
 
 def see_what_others_run(world: World) -> None:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         isolation_named as isolation_named,
     )
     from steelyard.sandbox._running import (
+        RunningCommand as RunningCommand,
         run as run,
+        start as start,
     )
     from steelyard.sandbox._sandbox_records import (
         HOME_FOLDER as HOME_FOLDER,

@@ -212,19 +212,29 @@ _NAMESPACED_SOCKETS = (
 # A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
 # those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
 _SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX), _Test(1, 0b1011, 1)),), EACCES),)
-# Without a uid or a namespace of its own the command shares these with all that the user runs: only its own process, 0.
-_ITSELF = ((_Test(0, _WHOLE, 0),),)
-_OTHER_PROCESSES = (
-    _Guarded("prlimit64", (302, 261), _ITSELF),
-    _Guarded("sched_setaffinity", (203, 122), _ITSELF),
-    _Guarded("sched_setscheduler", (144, 119), _ITSELF),
-    _Guarded("sched_setparam", (142, 118), _ITSELF),
-    _Guarded("sched_setattr", (314, 274), _ITSELF),
-    _Guarded("migrate_pages", (256, 238), _ITSELF),
-    _Guarded("move_pages", (279, 239), _ITSELF),
-    _Guarded("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0)),)),  # of a process, not of the user
-    _Guarded("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0)),)),  # likewise
-)
+
+
+def _process_guards(pid: int, *, equal: bool) -> tuple[_Guarded, ...]:
+    """Return guards of the calls that change another process, which allow this process only, or all others."""
+    process = ((_Test(0, _WHOLE, pid, equal),),)
+    return (
+        _Guarded("prlimit64", (302, 261), process),
+        _Guarded("sched_setaffinity", (203, 122), process),
+        _Guarded("sched_setscheduler", (144, 119), process),
+        _Guarded("sched_setparam", (142, 118), process),
+        _Guarded("sched_setattr", (314, 274), process),
+        _Guarded("migrate_pages", (256, 238), process),
+        _Guarded("move_pages", (279, 239), process),
+        # Of a process, not of a process group or a user.
+        _Guarded("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, pid, equal)),)),
+        _Guarded("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, pid, equal)),)),
+    )
+
+
+# Without a separate uid or PID namespace, the command's processes are among all those of the user: 0 is the caller.
+_CALLER_ONLY = _process_guards(0, equal=True)
+# In bubblewrap's PID namespace, the only other process is the launcher.
+_ALL_BUT_LAUNCHER = _process_guards(1, equal=False)
 # A descriptor can be set to signal another process when it becomes readable.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 # It can watch a directory for changes, and can block others that want to write to a file.
@@ -249,7 +259,7 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
     guarded = list(_GUARDED)
     fcntl_denied, ioctl_denied = [_F_NOTIFY, _F_SETLEASE], []
     if name == "bubblewrap":
-        guarded += _NAMESPACED_SOCKETS
+        guarded += [*_NAMESPACED_SOCKETS, *_ALL_BUT_LAUNCHER]
     else:
         denied += [(_NETWORK_CALLS, EACCES), (_WATCH_CALLS, ENOSYS), (_ATTRIBUTE_CALLS, EOPNOTSUPP)]
         guarded += _SOCKET_PAIRS
@@ -262,7 +272,7 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
             denied.append((_TRUNCATE_CALLS, EPERM))
         if owners_unguarded:
             denied.append((_METADATA_CALLS, EPERM))
-            guarded += _OTHER_PROCESSES
+            guarded += _CALLER_ONLY
             ioctl_denied += [_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
     guarded += [_none_of("fcntl", (72, 25), fcntl_denied), _none_of("ioctl", (16, 29), ioctl_denied)]
     return _program(denied, guarded)

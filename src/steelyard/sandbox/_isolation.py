@@ -16,6 +16,7 @@ from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import _launch
 from steelyard.sandbox._box import TEMPORARY
 from steelyard.sandbox._filter import ARCHITECTURES
+from steelyard.sandbox._launch import MIN_DOMAIN_ABI
 from steelyard.sandbox._sandbox_records import Isolation, IsolationName
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -46,12 +47,14 @@ def python_folders() -> list[str]:
     return sorted({os.path.realpath(sys.base_prefix), os.path.realpath(sys.base_exec_prefix)})
 
 
-def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
-    """Return the bubblewrap command line up to the command."""
+def bubblewrap_command(box: str, *, readable: list[str], filter_fd: int) -> list[str]:
+    """Return the bubblewrap command line up to the command; the seccomp filter is read from `filter_fd`."""
     program = shutil.which("bwrap")
     assert program is not None  # callers ask active_isolation first
     line = [program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
-    line += ["--unshare-uts", "--unshare-cgroup-try"]
+    # The launcher is PID 1, which no signal from inside the namespace ends. Bubblewrap's own init would be a process
+    # whose memory a command of the same uid can write.
+    line += ["--unshare-uts", "--unshare-cgroup-try", "--as-pid-1", "--seccomp", str(filter_fd)]
     # As root no user namespace is made: the launcher inside moves to a uid of its own, which NPROC then counts alone.
     # It keeps the three rights that this takes.
     if _is_root():
@@ -108,21 +111,36 @@ def _python_for(name: IsolationName) -> str | None:
     return next((candidate for candidate in candidates if _reachable_by_others(candidate)), None)
 
 
+def _filter_problem() -> str | None:
+    machine = os.uname().machine
+    return None if machine in ARCHITECTURES else f"seccomp filter not available for {machine}"
+
+
 def _bubblewrap_problem() -> str | None:
-    program = shutil.which("bwrap")
-    if program is None:
+    if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
+    if problem := _filter_problem():
+        return problem
     problem = _trial("bubblewrap")
     return f"bubblewrap does not work here: {problem}" if problem else None
 
 
 def _landlock_problem() -> str | None:
-    if os.uname().machine not in ARCHITECTURES:
-        return f"seccomp filter not available for {os.uname().machine}"
+    if problem := _filter_problem():
+        return problem
     if landlock_abi() == 0:
         return "this kernel has no Landlock"
     problem = _trial("landlock")
     return f"Landlock and seccomp do not work here: {problem}" if problem else None
+
+
+def _domain_detail() -> str:
+    """Return whether commands under bubblewrap get a Landlock domain too, and the reason if not."""
+    abi = landlock_abi()
+    if abi >= MIN_DOMAIN_ABI:
+        return f"Landlock (ABI {abi})"
+    reason = "the kernel has none" if abi == 0 else f"ABI {abi} would forbid moving files between directories"
+    return f"no Landlock ({reason})"
 
 
 def _trial(name: IsolationName) -> str | None:
@@ -155,7 +173,7 @@ def isolation_named(name: IsolationName) -> Isolation:
     if problem is not None:
         raise SandboxUnavailableError(problem)
     detail = {
-        "bubblewrap": "namespaces, seccomp filter, limits",
+        "bubblewrap": f"namespaces, seccomp filter, {_domain_detail()}, limits",
         "landlock": f"Landlock (ABI {landlock_abi()}), seccomp filter, limits",
     }[name]
     return Isolation(name=name, detail=detail, own_uid=_is_root(), python=_python_for(name))

@@ -25,8 +25,13 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 STARTED = b"started\n"
 """First output of the launcher."""
+MIN_DOMAIN_ABI = 2
+"""First Landlock ABI used together with bubblewrap: with ABI 1, no file can be moved to another directory."""
+_WRITE_FILE, _REFER = 1 << 1, 1 << 13
 _MAX_ERROR_LENGTH = 300
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
+MAX_PIPE_NUMBER = 9
+"""Largest descriptor of the command's pipes; those of the launcher itself are larger."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,25 +65,38 @@ def _landlock_rule(ruleset: int, path: str, allowed: int) -> None:
         os.close(opened)
 
 
-def _restrict_files(spec: dict[str, Any]) -> int:
-    """A ruleset that allows what the spec lists and nothing else; it is put into force later, by its number."""
-    abi = spec["landlock_abi"]
-    every = (1 << 13) - 1
-    every |= (1 << 13 if abi >= 2 else 0) | (1 << 14 if abi >= 3 else 0) | (1 << 15 if abi >= 5 else 0)
-    network, scope = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
+def _file_rules(spec: dict[str, Any]) -> int:
+    """Return a ruleset that allows what the spec lists and nothing else; -1 for none. It is enforced later.
+
+    Under bubblewrap, namespaces restrict the files. The ruleset denies writing to /proc, and its domain keeps the
+    command from tracing and, from ABI 6, from signaling the processes outside the domain.
+    """
+    isolation, abi = spec["isolation"], spec["landlock_abi"]
+    if isolation == "none" or (isolation == "bubblewrap" and abi < MIN_DOMAIN_ABI):
+        return -1
+    if isolation == "bubblewrap":
+        handled, network = _WRITE_FILE | _REFER, 0
+    else:
+        handled = (1 << 13) - 1
+        handled |= (_REFER if abi >= 2 else 0) | (1 << 14 if abi >= 3 else 0) | (1 << 15 if abi >= 5 else 0)
+        network = 3 if abi >= 4 else 0
+    scope = 3 if abi >= 6 else 0
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
-    attributes = ctypes.create_string_buffer(struct.pack("QQQ", every, network, scope)[:size], size)
+    attributes = ctypes.create_string_buffer(struct.pack("QQQ", handled, network, scope)[:size], size)
     ruleset = int(_libc.syscall(444, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "this kernel has no Landlock")
-    for path in spec["readable"]:
-        _landlock_rule(ruleset, path, 0b1101)  # execute, read a file, list a folder
-    for path in ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom"):
-        _landlock_rule(ruleset, path, 0b110)
-    _landlock_rule(ruleset, "/dev/zero", 0b100)  # mapped for writing it would be memory that no limit counts
+    if isolation == "bubblewrap":
+        _landlock_rule(ruleset, "/dev", _WRITE_FILE)
+    else:
+        for path in spec["readable"]:
+            _landlock_rule(ruleset, path, 0b1101)  # execute, read a file, list a folder
+        for path in ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom"):
+            _landlock_rule(ruleset, path, 0b110)
+        _landlock_rule(ruleset, "/dev/zero", 0b100)  # mapped for writing it would be memory that no limit counts
     for path in spec["writable"]:
         # No device, socket or fifo may be made: only files, folders and links.
-        _landlock_rule(ruleset, path, every & ~(1 << 6 | 1 << 9 | 1 << 11))
+        _landlock_rule(ruleset, path, handled & ~(1 << 6 | 1 << 9 | 1 << 11))
     return ruleset
 
 
@@ -91,13 +109,26 @@ def _limit(spec: dict[str, Any]) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
+def _read_all(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+def _moved(descriptor: int) -> int:
+    """Return the descriptor under a number of our own, closed when the command starts."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MAX_PIPE_NUMBER + 1)
+    os.close(descriptor)
+    return moved
+
+
 def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # one that comes before the command has begun ends it too
+    for number, pipe in spec["pipes"]:
+        os.dup2(pipe, number)
     os.setsid()
     os.umask(0o077)
     _limit(spec)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    ruleset = _restrict_files(spec) if spec["isolation"] == "landlock" else -1
+    ruleset = _file_rules(spec)
     if spec["uid"] is not None:
         os.setgroups([])
         os.setresgid(spec["uid"], spec["uid"], spec["uid"])
@@ -109,7 +140,7 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
             raise OSError(ctypes.get_errno(), "landlock could not be enforced")
         os.close(ruleset)
     if spec["filter"]:
-        _install_filter(bytes.fromhex(spec["filter"]))
+        _install_filter(spec["filter"])
     for number in signal.valid_signals():  # what Python ignores, and what nohup or a shell's background had us ignore
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -190,7 +221,8 @@ def _ask_for_a_signal_without_reader(spec: dict[str, Any]) -> None:
 def _end_of(child: int, spec: dict[str, Any]) -> int | None:
     """Return the child's status; None if the launcher must stop or the reader is gone."""
     while not _has_no_reader(spec):
-        if signal.sigwait(_AWAITED) == signal.SIGTERM:
+        # Under bubblewrap, SIGTERM comes from the command only: to stop us, the namespace is killed.
+        if signal.sigwait(_AWAITED) == signal.SIGTERM and spec["isolation"] != "bubblewrap":
             return None
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
@@ -202,16 +234,20 @@ def _end_of(child: int, spec: dict[str, Any]) -> int | None:
 def main(arguments: list[str]) -> int:
     """Run `arguments[1:]` with the settings in `arguments[0]`, a JSON object."""
     spec: dict[str, Any] = json.loads(arguments[0])  # Any: paths, limits and numbers, written by run()
-    os.set_inheritable(spec["report_fd"], False)
+    spec["report_fd"] = _moved(spec["report_fd"])
+    spec["filter"] = b"" if spec["filter_fd"] is None else _read_all(spec["filter_fd"])
+    spec["pipes"] = [(number, _moved(pipe)) for number, pipe in spec["pipes"]]
     # This line confirms the isolation: from here on no output of the command can be mistaken for ours.
     os.write(spec["report_fd"], STARTED)
     # Signals are waited for, not handled: none can come between a look and the sleep that follows it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    # Without a handler: an interrupt ends the command before it has begun, but not PID 1 of a namespace.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL if spec["isolation"] == "bubblewrap" else signal.SIGTERM)
     _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _ask_for_a_signal_without_reader(spec)
-    failed_to_start, error_fd = os.pipe()
+    failed_to_start, error_fd = map(_moved, os.pipe())
     child = os.fork()
     if child == 0:
         try:
@@ -222,7 +258,8 @@ def main(arguments: list[str]) -> int:
         except BaseException as error:  # noqa: BLE001 - the fork must end here whatever happened
             os.write(error_fd, repr(error).encode()[:_MAX_ERROR_LENGTH])
         os._exit(127)
-    os.close(error_fd)
+    for descriptor in (error_fd, *(pipe for _, pipe in spec["pipes"])):
+        os.close(descriptor)
     status = _end_of(child, spec)
     _kill_everything(spec)
     if status is None:

@@ -8,14 +8,17 @@ import json
 import os
 import select
 import signal
+import stat
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import BinaryIO
 
-from steelyard.errors import AbortedError, SandboxUnavailableError
+from steelyard.errors import AbortedError, SandboxUnavailableError, UsageError
 from steelyard.sandbox._box import HOME, TEMPORARY, WORK, filled
 from steelyard.sandbox._filter import filter_for
 from steelyard.sandbox._isolation import (
@@ -30,7 +33,7 @@ from steelyard.sandbox._isolation import (
     python_folders,
     system_files,
 )
-from steelyard.sandbox._launch import STARTED
+from steelyard.sandbox._launch import MAX_PIPE_NUMBER, STARTED
 from steelyard.sandbox._output_streams import Streams
 from steelyard.sandbox._resource_watch import Watcher, descendants
 from steelyard.sandbox._sandbox_records import (
@@ -47,6 +50,8 @@ from steelyard.sandbox._sandbox_records import (
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
+_END_SECONDS = 1.0
+"""How long a command may run on after its pipes are closed."""
 _MAX_REPORT_BYTES = 1 << 16
 _RESERVED_SHARE = 4
 """How many times its memory a process may reserve that stays."""
@@ -60,6 +65,7 @@ def run(
     files: Mapping[str, Content] | None = None,
     copy: Path | None = None,
     stdin: bytes = b"",
+    pipes: Mapping[int, BinaryIO] | None = None,
     variables: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     readable: Sequence[Path] = (),
@@ -75,21 +81,105 @@ def run(
     afterwards except for the files named in `collect` and those that `stay` keeps. The command can read the system's
     programs and `readable`. It has no network, no environment except PATH, HOME, TMPDIR, LANG and `variables`, and
     never runs as root. Without isolation, raise SandboxUnavailableError unless `no_sandbox` is set; the limits apply
-    either way. When this returns, no process of the command is running. Thread-safe: batches may run in parallel, and
-    setting `stop` ends the command at once (AbortedError).
+    either way. `pipes` are ends of pipes that the command gets under these descriptor numbers, to communicate while it
+    runs. They are closed here, and no limit counts their data. When this returns, no process of the command is running.
+    Thread-safe: batches may run in parallel, and setting `stop` ends the command at once (AbortedError).
     """
-    chosen = isolation or active_isolation()
-    if chosen.name == "none" and not no_sandbox:
-        raise SandboxUnavailableError(chosen.detail)
-    bounds = limits or Limits()
-    uid = _own_uid() if chosen.own_uid else None
-    # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
-    with filled(files or {}, copy, uid, stay=stay, in_stay=chosen.name == "bubblewrap") as box:
-        seen = [os.path.realpath(path) for path in readable]
-        job = _Job(tuple(command), box.path, bounds, chosen, uid, seen, dict(variables or {}), stay)
-        result = _supervise(job, stdin, stop)
-        collected = box.collected(collect, bounds.output_bytes)
+    given = dict(pipes or {})
+    with contextlib.ExitStack() as closing:
+        for pipe in given.values():
+            closing.enter_context(pipe)
+        _check_pipes(given)
+        chosen = isolation or active_isolation()
+        if chosen.name == "none" and not no_sandbox:
+            raise SandboxUnavailableError(chosen.detail)
+        bounds = limits or Limits()
+        uid = _own_uid() if chosen.own_uid else None
+        # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
+        with filled(files or {}, copy, uid, stay=stay, in_stay=chosen.name == "bubblewrap") as box:
+            seen = [os.path.realpath(path) for path in readable]
+            job = _Job(tuple(command), box.path, bounds, chosen, uid, seen, dict(variables or {}), stay, given)
+            result = _supervise(job, stdin, stop)
+            collected = box.collected(collect, bounds.output_bytes)
     return _with(result, collected)
+
+
+def _check_pipes(pipes: Mapping[int, BinaryIO]) -> None:
+    """Raise UsageError for anything but a pipe: files and sockets would give access to more than data."""
+    for number, pipe in pipes.items():
+        if not 0 <= number <= MAX_PIPE_NUMBER:
+            raise UsageError(f"invalid descriptor {number}", hint=f"use 0 to {MAX_PIPE_NUMBER}")
+        if not stat.S_ISFIFO(os.fstat(pipe.fileno()).st_mode):
+            raise UsageError(f"descriptor {number} is not a pipe", hint="use the ends of os.pipe()")
+
+
+@dataclass(frozen=True)
+class RunningCommand:
+    """Command that runs in its own sandbox until the block of `start` ends."""
+
+    input: BinaryIO
+    """Standard input of the command. Closed by `run` if it is given to another command."""
+    output: BinaryIO
+    """Standard output of the command, likewise. It ends with the command, at the latest at its wall-clock limit."""
+    _future: Future[SandboxResult]
+
+    def result(self) -> SandboxResult | None:
+        """Wait for the command and return how it ended; None if it was stopped at the end of the block."""
+        try:
+            return self._future.result()
+        except AbortedError:
+            return None
+
+
+@contextlib.contextmanager
+def start(
+    command: Sequence[str],
+    *,
+    files: Mapping[str, Content] | None = None,
+    copy: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    readable: Sequence[Path] = (),
+    no_sandbox: bool = False,
+    isolation: Isolation | None = None,
+) -> Iterator[RunningCommand]:
+    """Run a command while the block runs, with pipes as its standard input and output.
+
+    The arguments are those of `run`. To connect a checker and a candidate that cannot reach each other otherwise, start
+    the candidate and give its pipes to the checker: `run(checker, pipes={3: candidate.output, 4: candidate.input})`.
+    At the end of the block, the pipes are closed, and a command that does not end by itself is stopped. An error of
+    `run`, such as SandboxUnavailableError, is raised there.
+    """
+    stop = Event()
+    (its_input, input_), (output, its_output) = _pipe(), _pipe()
+    with ThreadPoolExecutor(1) as pool, input_, output:
+        future = pool.submit(
+            run,
+            command,
+            files=files,
+            copy=copy,
+            pipes={0: its_input, 1: its_output},
+            variables=variables,
+            limits=limits,
+            readable=readable,
+            no_sandbox=no_sandbox,
+            isolation=isolation,
+            stop=stop,
+        )
+        running = RunningCommand(input_, output, future)
+        try:
+            yield running
+        finally:
+            input_.close()
+            output.close()
+            wait([future], _END_SECONDS)
+            stop.set()
+            running.result()
+
+
+def _pipe() -> tuple[BinaryIO, BinaryIO]:
+    reading, writing = os.pipe()
+    return open(reading, "rb", buffering=0), open(writing, "wb", buffering=0)
 
 
 def _with(result: SandboxResult, collected: dict[str, bytes]) -> SandboxResult:
@@ -112,6 +202,7 @@ class _Job:
     readable: list[str]
     variables: dict[str, str]
     stay: Stay | None
+    pipes: Mapping[int, BinaryIO]
 
     @property
     def inside(self) -> str:
@@ -152,18 +243,24 @@ class _Job:
             self.box,
             self.limits,
             inside=_INSIDE_BUBBLEWRAP if boxed else (f"{os.path.realpath(self.box)}/",),
-            # Bubblewrap is two processes, and the launcher a third.
-            launchers=3 if boxed else 1,
+            # Bubblewrap is a process outside the namespace.
+            launchers=2 if boxed else 1,
             is_ours=self.uid is None,
         )
 
-    def line(self, report_fd: int) -> list[str]:
+    @property
+    def landlock_abi(self) -> int:
+        return 0 if self.isolation.name == "none" else landlock_abi()
+
+    def filter(self) -> bytes:
+        return filter_for(self.isolation.name, own_uid=self.uid is not None, abi=self.landlock_abi)
+
+    def line(self, report_fd: int, filter_fd: int) -> list[str]:
         inside, name = self.inside, self.isolation.name
-        abi = landlock_abi() if name == "landlock" else 0
         spec = {
             "isolation": name,
-            "landlock_abi": abi,
-            "filter": filter_for(name, own_uid=self.uid is not None, abi=abi).hex(),
+            "landlock_abi": self.landlock_abi,
+            "filter_fd": None if name == "bubblewrap" else filter_fd,  # bubblewrap installs it before the launcher
             "cwd": f"{inside}/{WORK}",
             "uid": self.uid,
             "readable": [*SYSTEM_FOLDERS, *system_files(), *python_folders(), *self.readable, inside],
@@ -177,12 +274,13 @@ class _Job:
                 **{name: self.placed(value) for name, value in self.variables.items()},
             },
             "report_fd": report_fd,
+            "pipes": [(number, pipe.fileno()) for number, pipe in self.pipes.items()],
         }
         place = LAUNCHER_IN_BUBBLEWRAP if name == "bubblewrap" else LAUNCHER
         launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *map(self.placed, self.command)]
         if name != "bubblewrap":
             return launcher
-        return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
+        return [*bubblewrap_command(str(self.box), readable=self.readable, filter_fd=filter_fd), *launcher]
 
 
 def _own_processes() -> int:
@@ -197,22 +295,10 @@ def _own_processes() -> int:
 
 def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
     watcher = job.watcher()
-    report, report_fd = os.pipe()
-    os.set_blocking(report, False)
+    report, its_report = _pipe()
     started = time.monotonic()
-    try:
-        with subprocess.Popen(  # noqa: S603 - the command is run by the launcher, which isolates it
-            job.line(report_fd),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(report_fd,),
-            env={},
-            cwd="/",
-            start_new_session=True,
-        ) as process:
-            os.close(report_fd)
-            report_fd = -1
+    with report:
+        with _launched(job, its_report) as process:
             try:
                 streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
             except BaseException:  # as on a full disk; the command would run on without a monitor
@@ -228,22 +314,36 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
                     pass
                 streams.close()
         raw = _read_all_there(report)
-    finally:
-        os.close(report)
-        if report_fd >= 0:
-            os.close(report_fd)
     wall = time.monotonic() - started
     if limit_hit is None and watcher.disk_is_full():
         limit_hit = "disk"  # written faster than anyone looked
     return _result(job, raw, limit_hit, streams, wall, was_interrupted=watch.killed_at is not None)
 
 
-def _read_all_there(pipe: int) -> bytes:
+def _launched(job: _Job, report: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start the launcher with the report, the filter and the pipes, and close them here."""
+    with contextlib.ExitStack() as passed:
+        for file in (report, *job.pipes.values()):
+            passed.enter_context(file)
+        filter_file = passed.enter_context(open(os.memfd_create("filter"), "r+b", buffering=0))
+        filter_file.write(job.filter())
+        filter_file.seek(0)
+        return subprocess.Popen(  # noqa: S603 - the command is run by the launcher, which isolates it
+            job.line(report.fileno(), filter_file.fileno()),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[file.fileno() for file in (report, filter_file, *job.pipes.values())],
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+def _read_all_there(report: BinaryIO) -> bytes:
     """Return the report of the launcher, which has ended."""
-    try:
-        return os.read(pipe, _MAX_REPORT_BYTES)
-    except BlockingIOError:
-        return b""
+    os.set_blocking(report.fileno(), False)
+    return report.read(_MAX_REPORT_BYTES) or b""
 
 
 @dataclass
