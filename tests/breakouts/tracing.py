@@ -37,11 +37,12 @@ def trace_a_child(world: World) -> None:
     each(lambda: done(libc.ptrace(16, child, None, None), f"traces {child}"))
 
 
-def _pieces(pid: int) -> tuple[ctypes.Array[ctypes.c_void_p], ctypes.Array[ctypes.c_void_p]]:
-    """A piece of our own memory and one of the other's, where that can be known."""
+def _pieces(pid: int, access: str = "r") -> tuple[ctypes.Array[ctypes.c_void_p], ctypes.Array[ctypes.c_void_p]]:
+    """A piece of our own memory and one of the other's that it can access so, where that can be known."""
     start = 0x400000
     with suppress(OSError):
-        start = int(read(f"/proc/{pid}/maps").partition("-")[0], 16)
+        maps = [line.split() for line in read(f"/proc/{pid}/maps").splitlines()]
+        start = next(int(line[0].partition("-")[0], 16) for line in maps if line[1].startswith(access))
     return (ctypes.c_void_p * 2)(ctypes.addressof(_taken), 4096), (ctypes.c_void_p * 2)(start, 4096)
 
 
@@ -53,7 +54,9 @@ def read_memory(world: World) -> None:
 
 def write_memory(world: World) -> None:
     for pid in _others(world):
-        here, there = _pieces(pid)
+        here, there = _pieces(pid, "rw")
+        with suppress(OSError):  # what is written is what was there
+            system_call(world, "process_vm_readv", pid, here, 1, there, 1, 0)
         each(lambda pid=pid, here=here, there=there: called(world, "process_vm_writev", pid, here, 1, there, 1, 0))
 
 

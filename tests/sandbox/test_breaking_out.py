@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -24,7 +25,8 @@ import pytest
 import processes
 from attacking import NOBODY, AsUser, Attack, named, python
 from breakouts.inside import MUST_FAIL, OUT, TRIED, World
-from steelyard.sandbox import Limits, SandboxResult, _filter
+from steelyard import sandbox
+from steelyard.sandbox import Isolation, Limits, SandboxResult, _filter
 from steelyard.sandbox._filter import ARCHITECTURES
 
 FOLDER = Path(__file__).parents[1] / "breakouts"
@@ -63,6 +65,15 @@ def call_numbers() -> dict[str, int]:
     return {name: number for name, number in known.items() if number is not None}
 
 
+def process_state(pid: int) -> dict[str, object]:
+    """Return what other processes can change of a running process."""
+    shown = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return {
+        "process": (shown[0] == "T", shown[16], os.sched_getaffinity(pid), os.sched_getscheduler(pid)),
+        "limits": [Path(f"/proc/{pid}/{name}").read_text() for name in ("limits", "oom_score_adj")],
+    }
+
+
 @dataclass
 class Outside:
     """Files, sockets, memory and a process of the user who runs the sandbox, and whether they are as they were."""
@@ -70,6 +81,8 @@ class Outside:
     folder: Path
     uid: int
     marker: str
+    has_namespace: bool
+    """Whether commands see processes of their own namespace only."""
     times_are_open: bool
     """Whether the time of a file that everybody may write can be set to now (docs/sandbox.md tells of it)."""
     stack: ExitStack = field(default_factory=ExitStack)
@@ -90,9 +103,18 @@ class Outside:
         self.fifo = os.open(folder / "fifo", os.O_RDWR | os.O_NONBLOCK)
         self.stack.callback(os.close, self.fifo)
         self._share_memory()
+        self.printed, standard_output = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.stack.callback(os.close, self.printed)
+        os.fchown(standard_output, self.uid, self.uid)
         self.process = subprocess.Popen(
-            ["sleep", f"{self.marker}1"], env={"TOKEN": TOKEN.decode()}, user=self.uid, group=self.uid, process_group=0
+            ["sleep", f"{self.marker}1"],
+            env={"TOKEN": TOKEN.decode()},
+            stdout=standard_output,
+            user=self.uid,
+            group=self.uid,
+            process_group=0,
         )
+        os.close(standard_output)
         self.stack.callback(self._end)
         self.before = self.state()
 
@@ -144,6 +166,7 @@ class Outside:
             tcp_port=self.tcp_port,
             udp_port=self.udp_port,
             pid=self.process.pid,
+            first=1 if self.has_namespace else self.process.pid,
             shared_memory=self.shared_memory,
             marker=self.marker,
             calls=call_numbers(),
@@ -151,7 +174,6 @@ class Outside:
 
     def state(self) -> dict[str, object]:
         """All that a program could have changed."""
-        pid = self.process.pid
         state: dict[str, object] = {"machine": os.uname().nodename, "memory": bytes(self.shared)}
         for path in sorted(self.folder.rglob("*")):
             status = path.lstat()
@@ -163,9 +185,7 @@ class Outside:
             state[path.name] = facts
         state["process ended"] = self.process.poll()
         if self.process.returncode is None:
-            shown = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            state["process"] = (shown[0] == "T", shown[16], os.sched_getaffinity(pid), os.sched_getscheduler(pid))
-            state["limits"] = [Path(f"/proc/{pid}/{name}").read_text() for name in ("limits", "oom_score_adj")]
+            state |= process_state(self.process.pid)
         return state
 
     def heard(self) -> list[str]:
@@ -178,8 +198,10 @@ class Outside:
         for receiver in self.receivers:
             with suppress(BlockingIOError):
                 arrived.append(f"{receiver.recv(100)!r} to {receiver.getsockname()!r}")
-        with suppress(BlockingIOError):
-            arrived.append(f"{os.read(self.fifo, 100)!r} in the pipe")
+        for pipe in (self.fifo, self.printed):
+            with suppress(BlockingIOError):
+                if written := os.read(pipe, 100):
+                    arrived.append(f"{written!r} in a pipe")
         return arrived
 
     def traces(self) -> list[str]:
@@ -215,18 +237,23 @@ Runner = Callable[[str, str], list[str]]
 """Runs one program of a family; how it got out, or why it never tried."""
 
 
-def runner(attack: Attack, outside: Outside, temporary: Path) -> Runner:
-    world = json.dumps(outside.world()._asdict()).encode()
+def attack_code(family: str, name: str) -> str:
+    return (
+        "import sys; sys.path.insert(0, '.')\n"
+        f"sys.argv[1:] = [{family!r}, {name!r}]\n"
+        "from breakouts.inside import main; main()"
+    )
 
+
+def attack_files(world: World) -> dict[str, bytes]:
+    return {**SOURCES, "world.json": json.dumps(world._asdict()).encode()}
+
+
+def runner(attack: Attack, outside: Outside, temporary: Path) -> Runner:
     def run(family: str, name: str) -> list[str]:
-        code = (
-            "import sys; sys.path.insert(0, '.')\n"
-            f"sys.argv[1:] = [{family!r}, {name!r}]\n"
-            "from breakouts.inside import main; main()"
-        )
         result = attack(
-            code,
-            files={**SOURCES, "world.json": world},
+            attack_code(family, name),
+            files=attack_files(outside.world()),
             limits=SHORT if family in ("resources", "timing") else PATIENT,
             collect=COLLECTED,
         )
@@ -248,6 +275,7 @@ def outside(request: pytest.FixtureRequest, open_folder: Path, marker: str) -> I
         folder,
         uid=0 if is_root else (os.getuid() or NOBODY),
         marker=marker,
+        has_namespace=settings.get("isolation") == "bubblewrap",
         times_are_open=is_root and settings.get("isolation") == "landlock",
     )
     with made.stack:
@@ -284,11 +312,11 @@ CONTROL = {
     """,
     "signals": """
         end_another end_its_group end_a_thread queue_a_signal end_by_descriptor let_a_descriptor_send_it
-        stop_another slow_another_down limit_another let_another_be_killed_first
+        stop_another slow_another_down limit_another let_another_be_killed_first slow_the_launcher_down
     """,
     "tracing": """
-        attach seize trace_a_child read_memory open_memory take_a_descriptor read_the_environment
-        compare_with_others open_descriptors_by_path see_what_others_run
+        attach seize trace_a_child read_memory write_memory open_memory take_a_descriptor read_the_environment
+        compare_with_others open_descriptors_by_path print_for_another run_code_in_another see_what_others_run
     """,
     "network": """
         connect connect_by_version_6 send_a_datagram send_with_the_first_packet connect_to_a_path
@@ -325,8 +353,91 @@ def test_without_isolation_programs_get_out_and_are_noticed(
     for number, name in enumerate(CONTROL[family].split()):
         folder = open_folder / f"outside{number}"
         folder.mkdir()
-        outside = Outside(folder, uid=os.getuid() or NOBODY, marker=f"{marker}{number}", times_are_open=False)
+        uid = os.getuid() or NOBODY
+        outside = Outside(folder, uid, f"{marker}{number}", has_namespace=False, times_are_open=False)
         with outside.stack:
             if not runner(bare, outside, folder / "none")(family, name):
                 kept.append(name)
     assert kept == []
+
+
+CHECKER = """
+import os, sys
+expected = open("expected").read()
+os.write(1, b"ready\\n")
+sys.stdin.read()
+print(0.0)
+"""
+CHECKER_ATTACKS = {
+    "tracing": """
+        attach seize read_memory write_memory open_memory take_a_descriptor read_the_environment
+        compare_with_others open_descriptors_by_path print_for_another run_code_in_another
+    """,
+    "signals": """
+        end_another end_its_group end_a_thread queue_a_signal end_by_descriptor let_a_descriptor_send_it
+        stop_another slow_another_down limit_another let_another_be_killed_first
+    """,
+}
+"""Programs that read, change or end their checker."""
+
+
+def attacked_checker(isolation: Isolation, world: World, attacks: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """Run attacks while a checker in a sandbox of its own waits for its input; return what each achieved."""
+    assert isolation.python is not None
+    command = [isolation.python, "-I", "-c", CHECKER, world.marker]
+    bare = isolation.name == "none"
+    limits = SHORT if bare else PATIENT  # without protection, the checker and the launcher can be stopped for good
+    achieved: dict[str, list[str]] = {}
+    with sandbox.start(
+        command, files={"expected": TOKEN}, limits=limits, isolation=isolation, no_sandbox=bare
+    ) as checker:
+        assert checker.output.readline() == b"ready\n"
+        pid = next(pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if arguments(pid) == command)
+        before = process_state(pid)
+        files = attack_files(world._replace(pid=pid, first=1 if isolation.name == "bubblewrap" else pid))
+        for family, name in attacks:
+            candidate = python(attack_code(family, name), isolation, files=files, limits=limits, no_sandbox=bare)
+            changed = [] if arguments(pid) and process_state(pid) == before else ["the checker was changed"]
+            achieved[name] = judged(family, candidate) + changed
+        checker.input.close()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+        verdict = checker.output.read()
+        result = checker.result()
+    if verdict != b"0.0\n" or result is None or not result.ok:
+        achieved["verdict"] = [f"{verdict!r}, {result and result.ending}"]
+    return {name: problems for name, problems in achieved.items() if problems}
+
+
+def arguments(pid: int) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
+    return []
+
+
+def reported(achieved: dict[str, list[str]]) -> SandboxResult:
+    """Return the outcome in the form that a forked process can pass on."""
+    said = json.dumps(achieved).encode()
+    return SandboxResult(command=(), exit_status=0, stdout=said, wall_seconds=0.0, isolation="none")
+
+
+ATTACKS = [(family, name) for family, names in CHECKER_ATTACKS.items() for name in names.split()]
+
+
+@pytest.mark.parametrize("is_user", [False, True], ids=["as we are", "ordinary user"])
+def test_checker_is_out_of_reach_of_the_candidate(
+    isolation: Isolation, is_user: bool, as_user: AsUser, outside: Outside
+) -> None:
+    world = outside.world()
+    if is_user:
+        task = lambda: reported(attacked_checker(named(isolation.name), world, ATTACKS))  # noqa: E731
+        assert json.loads(as_user(task).stdout) == {}
+    else:
+        assert attacked_checker(isolation, world, ATTACKS) == {}
+
+
+@pytest.mark.parametrize("attack_name", ATTACKS, ids=lambda attack: attack[1])
+def test_unprotected_checker_is_reached(attack_name: tuple[str, str], as_user: AsUser, outside: Outside) -> None:
+    world = outside.world()
+    achieved = as_user(lambda: reported(attacked_checker(named("none"), world, [attack_name])))
+    assert json.loads(achieved.stdout) != {}
