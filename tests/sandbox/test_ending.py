@@ -73,7 +73,7 @@ def test_a_command_told_to_end_while_it_starts_leaves_nothing(
             check_interrupted(isolation, marker, stop)
         finally:
             presser.join()
-    until(lambda: alive(marker) == [])
+        assert alive(marker) == []
 
 
 def test_a_command_whose_supervisor_is_killed_while_it_starts_leaves_nothing(

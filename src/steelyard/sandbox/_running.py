@@ -299,17 +299,16 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
     started = time.monotonic()
     with report:
         with _launched(job, its_report) as process:
+            watch = _Watch(job, watcher, process, stop)
             try:
                 streams = Streams(process, job.limits.output_bytes, stdin, job.stay.folder if job.stay else None)
             except BaseException:  # as on a full disk; the command would run on without a monitor
-                _stop(job, process)
+                watch.end()
                 raise
-            watch = _Watch(job, watcher, process, streams, stop)
             try:
-                limit_hit = watch.until_the_end()
+                limit_hit = watch.until_the_end(streams)
             finally:
-                _stop(job, process)
-                watch.wait_for_the_last()
+                watch.end()
                 while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
                     pass
                 streams.close()
@@ -353,7 +352,6 @@ class _Watch:
     job: _Job
     watcher: Watcher
     process: subprocess.Popen[bytes]
-    streams: Streams
     stop: Event | None
     started: float = field(default_factory=time.monotonic)
     killed_at: float | None = None
@@ -361,10 +359,10 @@ class _Watch:
     _first_inside: int | None = None
     """A descriptor of the first process of bubblewrap's namespace, with which all others end."""
 
-    def until_the_end(self) -> LimitName | None:
+    def until_the_end(self, streams: Streams) -> LimitName | None:
         """The limit that was hit while the command ran; None when it ended before."""
         while True:
-            if self.streams.turn(_POLL_SECONDS):
+            if streams.turn(_POLL_SECONDS):
                 return "output"
             if self.process.poll() is not None:
                 return None
@@ -389,36 +387,51 @@ class _Watch:
         return self.killed_at is not None and time.monotonic() > self.killed_at
 
     def _find_first_inside(self) -> None:
-        if self._first_inside is None and self.job.isolation.name == "bubblewrap":
-            with contextlib.suppress(OSError):
-                for pid in itertools.islice(descendants(self.process.pid), 1, 2):
-                    self._first_inside = os.pidfd_open(pid)
+        """Open the first process of the namespace; to be called only while bubblewrap runs and its PID is taken."""
+        if self._first_inside is not None or self.job.isolation.name != "bubblewrap":
+            return
+        with contextlib.suppress(OSError):
+            for pid in self._bubblewrap_children():
+                opened = os.pidfd_open(pid)
+                if pid in self._bubblewrap_children():
+                    self._first_inside = opened
+                else:  # it ended in between, and its number may be another process's by now
+                    os.close(opened)
 
-    def wait_for_the_last(self) -> None:
-        """Wait until the namespace is empty: its first process ends after all others, and after the one we know."""
+    def _bubblewrap_children(self) -> list[int]:
+        return list(itertools.islice(descendants(self.process.pid), 1, 2))
+
+    def end(self) -> None:
+        """End the command and all it started."""
+        if self.process.poll() is None:
+            self._find_first_inside()
+            self._stop()
         if self._first_inside is not None:
-            with contextlib.closing(select.epoll()) as waiting:
-                waiting.register(self._first_inside, select.EPOLLIN)
-                waiting.poll(_GRACE_SECONDS)
-            os.close(self._first_inside)
+            self._end_namespace(self._first_inside)
             self._first_inside = None
 
+    def _stop(self) -> None:
+        """End the process that we started: the launcher when it is asked, bubblewrap with its group."""
+        if self.job.isolation.name == "bubblewrap":
+            # Its second process, with which the namespace ends, is tied to the first only late in its start
+            # (bubblewrap issue 633): killed alone, the first would leave the command running. Until it has a session
+            # of its own, the second is in our group.
+            _kill_group(self.process)
+        else:
+            self.process.terminate()
+        try:
+            self.process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            _kill_group(self.process)
+            self.process.wait()
 
-def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
-    """End the command and all it started. The launcher does it when asked; bubblewrap's group is killed."""
-    if process.poll() is not None:
-        return
-    if job.isolation.name == "bubblewrap":
-        # Its second process, with which the namespace ends, is tied to the first only late in its start
-        # (bubblewrap issue 633): killed alone, the first would leave the command running. Both stay in our group.
-        _kill_group(process)
-    else:
-        process.terminate()
-    try:
-        process.wait(_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        _kill_group(process)
-        process.wait()
+    def _end_namespace(self, first: int) -> None:
+        """Kill the first process and wait for it: it ends after all others."""
+        with open(first, "rb", buffering=0), contextlib.closing(select.epoll()) as waiting:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(first, signal.SIGKILL)
+            waiting.register(first, select.EPOLLIN)
+            waiting.poll(_GRACE_SECONDS)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
