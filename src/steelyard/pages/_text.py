@@ -36,7 +36,8 @@ def page_lines(page: Page, width: int | None, *, color: bool = False, everything
     below = [*page.legend, *page.details]
     yield from [""] if below and (page.texts or not tables) else []
     yield from sentence_lines(below, width, color=color, indent=INDENT)
-    texts = [part for each in page.texts if everything or each.is_open for part in (each.heading, each.text.rstrip())]
+    shown = [each for each in page.texts if everything or each.is_open]
+    texts = [line for each in shown for line in (each.heading, *each.text.rstrip().split("\n"))]
     yield from [""] if texts and page.answer else []
     yield from sentence_lines(texts, width, color=color, indent=INDENT)
 
@@ -45,10 +46,10 @@ def sentence_lines(
     sentences: Iterable[str], width: int | None, *, style: Style | None = None, color: bool = False, indent: str = ""
 ) -> Iterator[str]:
     """Yield the sentences in lines of at most that width; `indent` is before continuation lines."""
-    for sentence in sentences:
-        for line in map(clean, sentence.split("\n") if sentence else ()):
-            for part in wrapped(line, width, indent=indent) if width else [line]:
-                yield paint(part, style, color=color)
+    for sentence in filter(None, sentences):
+        line = clean(sentence)  # names in it come from data: they must not begin a line
+        for part in wrapped(line, width, indent=indent) if width else [line]:
+            yield paint(part, style, color=color)
 
 
 def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
