@@ -63,13 +63,13 @@ def rated_arena(folder: Path) -> questions.LocalArena:
 
 def frozen(folder: Path) -> questions.LocalArena:
     arena = questions.LocalArena(filled(folder).store, rules=filled(folder).rules, policy="current")
-    if not arena.seasons().seasons:
+    if not arena.season_list().seasons:
         arena.create_season("2026-11")
     return arena
 
 
 def frozen_file(folder: Path) -> Path:
-    frozen(folder).season("2026-11").save(folder / "manifest.json")
+    frozen(folder).season_show("2026-11").save(folder / "manifest.json")
     return folder / "manifest.json"
 
 
@@ -114,8 +114,8 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Tokens": tokens,
     "Registry": registered,
     "Season": lambda folder: questions.create_season(filled(folder), "2026-11"),
-    "Seasons": lambda folder: questions.seasons(frozen(folder)),
-    "Verification": lambda folder: frozen(folder).verify_season(frozen_file(folder)),
+    "Seasons": lambda folder: frozen(folder).season_list(),
+    "Verification": lambda folder: frozen(folder).season_verify(frozen_file(folder)),
     "WeightVersions": lambda folder: questions.weights(rated_arena(folder), fit=True),
     "ToolMetrics": lambda folder: questions.tool_metrics(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: arena_rating_pending(rated_arena(folder)),

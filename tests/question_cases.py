@@ -12,7 +12,7 @@ from typing import Any
 
 import steelyard as sy
 from arena_results import learning, rated_arena
-from steelyard.questions import Answer, Question, add_user, demo_files, question_named, review_submission
+from steelyard.questions import Answer, Question, add_user, create_season, demo_files, question_named, review_submission
 from steelyard.records import encode_run
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -115,6 +115,9 @@ CASES = [
     Case("arena_rating_pending", {"reviewer": "xia", "task": "fix-race"}, "arena.db"),
     Case("arena_rating_list", {}, "arena.db"),
     Case("arena_rating_list", {"task": "fix-race", "confidence": 0.9}, "arena.db"),
+    Case("arena_season_list", {}, "arena.db"),
+    Case("arena_season_show", {"season": "2026-11"}, "arena.db"),
+    Case("arena_season_verify", {}, "manifest.json"),
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
     Case("doctor", {}, None),
@@ -171,6 +174,7 @@ def write_inputs(folder: Path) -> Path:
     add_user(arena, "team", "blue")
     add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
     review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
+    create_season(arena, "2026-11").save(folder / "manifest.json")
     arena.store.close()
     learning(folder).store.close()
     for name, content in demo_files():

@@ -120,9 +120,6 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
     "model correctness": ("correctness",),
     "model weights": ("weights",),
     "season create": ("create_season",),
-    "season list": ("seasons",),
-    "season show": ("season",),
-    "season verify": ("verify_season",),
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from steelyard.arena import Arena, create_arena, freeze, season, verify
+from steelyard.arena import Arena, create_arena, verify
 from steelyard.arena.ratings._season_manifest import digest_of
 from steelyard.cli import run
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import rescore, review_submission, task_leaderboard
+from steelyard.questions import create_season, rescore, review_submission, task_leaderboard
+from steelyard.questions.arena.season_show import arena_season_show
 from steelyard.store import Store
 
 Document = dict[str, Any]  # Any: JSON values
@@ -41,7 +42,7 @@ def arena(store: Store, request: pytest.FixtureRequest) -> Arena:
 
 
 def document(arena: Arena, name: str = "autumn") -> Document:
-    return json.loads(json.dumps(freeze(arena, name).to_dict()))
+    return json.loads(json.dumps(create_season(arena, name).to_dict()))
 
 
 def failing(told: Document, arena: Arena | None = None) -> set[str]:
@@ -66,16 +67,16 @@ def test_it_never_changes_whatever_comes_later(arena: Arena) -> None:
     arena.submit([entry(30, "a")])
     review_submission(arena, "a5", "exclude", reason="x")
     rescore(arena, profile="arena-1")
-    assert season(arena, "autumn").to_dict() == told
+    assert arena_season_show(arena, "autumn").to_dict() == told
     assert failing(told, arena) == set()
     with pytest.raises(UsageError, match="cannot be changed"):
-        freeze(arena, "autumn")
+        create_season(arena, "autumn")
     with pytest.raises(UnknownNameError, match="autumn"):
-        season(arena, "autum")
+        arena_season_show(arena, "autum")
 
 
 def test_one_task_alone_can_be_frozen(arena: Arena) -> None:
-    assert freeze(arena, "b", tasks=["b"]).counts == (1, 3, 0)
+    assert create_season(arena, "b", tasks=["b"]).counts == (1, 3, 0)
 
 
 CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
@@ -100,6 +101,12 @@ def test_whatever_is_changed_is_noticed(arena: Arena, name: str) -> None:
     forged = {**changed, "sha256": digest_of(changed["manifest"])}  # whoever forges a manifest makes its digest anew
     assert what == "digest" or what in failing(forged)
     assert "kept" in failing(forged, arena)
+
+
+def test_verify_notices_a_changed_leaderboard(arena: Arena) -> None:
+    told = document(arena)
+    told["leaderboard"][0]["overall_ranking"] = 7
+    assert failing(told) == {"leaderboard"}
 
 
 def test_a_submission_left_out_moves_ranks_or_is_missed_by_its_arena(arena: Arena) -> None:

@@ -40,7 +40,7 @@ LOCAL_ALONE = {
         "compare_profiles",
         "notifier",
         "rescore",
-        "verify_season",
+        "season_verify",
         "watch",
         "fit_models",
     ),

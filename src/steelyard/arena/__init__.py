@@ -67,10 +67,13 @@ if TYPE_CHECKING:
         assignments_of as assignments_of,
         rate as rate,
     )
+    from steelyard.arena.ratings._season_manifest import (
+        final_leaderboard as final_leaderboard,
+    )
     from steelyard.arena.ratings._seasons import (
+        StoredSeason as StoredSeason,
+        find_season as find_season,
         freeze as freeze,
-        list_seasons as list_seasons,
-        season as season,
         verify as verify,
     )
     from steelyard.arena.ratings._weights import (

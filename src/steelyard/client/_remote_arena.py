@@ -15,6 +15,7 @@ from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
 from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer, submit_files, submit_runs
 from steelyard.questions.arena.rating_pending import Assignments
+from steelyard.questions.arena.season_show import Season
 from steelyard.questions.arena.user_list import Registry
 from steelyard.records import (
     DecodeError,
@@ -34,8 +35,6 @@ from steelyard.results import (
     Rated,
     Receipt,
     Reviewed,
-    Season,
-    Seasons,
     TaskDetails,
     TaskLeaderboard,
     TaskList,
@@ -239,14 +238,6 @@ class RemoteArena(ArenaMethods):
     def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
         """Freeze the current leaderboard as a season."""
         return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
-
-    def season(self, name: str) -> Season:
-        """Return a season with its manifest."""
-        return _converted(self._server.get(f"/seasons/{_segment(name)}"), Season)
-
-    def seasons(self) -> Seasons:
-        """Return all seasons, oldest first."""
-        return self._whole("/seasons", {}, "seasons", Seasons)
 
     def agent(self, agent: str) -> ToolMetrics:
         """Return the metrics of one agent, with its submissions ranked against each other."""

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._arena_seasons import (
         create_season as create_season,
-        seasons as seasons,
-        show_season as show_season,
-        verify_season as verify_season,
     )
     from steelyard.questions._arena_upgrade import (
         upgrade_arena as upgrade_arena,

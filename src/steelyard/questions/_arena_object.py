@@ -1,15 +1,18 @@
 """The arena as an object: the commands of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
-owner of the store (`rescore`, `fit_models`, `compare_profiles`, `verify_season`, `watch`, `notifier`) exist only here.
+owner of the store (`rescore`, `fit_models`, `compare_profiles`, `season_verify`, `watch`, `notifier`) exist only here.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
 from steelyard.questions import _arena, _arena_models, _arena_people, _arena_runs, _arena_seasons, _arena_views
 from steelyard.questions._question import ArenaMethods
+from steelyard.questions.arena.season_verify import Verification, verify_manifest
 from steelyard.settings import DEFAULT_STORE
 
 
@@ -38,10 +41,11 @@ class LocalArena(ArenaMethods, arena.Arena):
     assign_reviewers = _arena_people.assign_reviewers
     weights = _arena_people.weights
     create_season = _arena_seasons.create_season
-    season = _arena_seasons.show_season
-    seasons = _arena_seasons.seasons
-    verify_season = _arena_seasons.verify_kept
     fit_models = _arena_models.fit_models
+
+    def season_verify(self, manifest: Path | str) -> Verification:
+        """Verify a manifest file against this arena."""
+        return verify_manifest(Path(manifest), self)
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:

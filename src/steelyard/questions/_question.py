@@ -190,7 +190,10 @@ class ArenaMethods:
     def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: each question has its own answer
         if name.startswith("_") or not is_question(f"{ARENA}{name}"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return partial(question_named(f"{ARENA}{name}").function, self)
+        declared = question_named(f"{ARENA}{name}")
+        if declared.takes != "store":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return partial(declared.function, self)
 
 
 def log_question(

@@ -27,11 +27,6 @@ if TYPE_CHECKING:
         rated_line as rated_line,
         weights_lines as weights_lines,
     )
-    from steelyard.reports._arena_seasons import (
-        season_line as season_line,
-        seasons_lines as seasons_lines,
-        verification_lines as verification_lines,
-    )
     from steelyard.reports._arena_tables import (
         baselines_table as baselines_table,
         bias_table as bias_table,

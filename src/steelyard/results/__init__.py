@@ -79,10 +79,7 @@ if TYPE_CHECKING:
         FieldsResult as FieldsResult,
     )
     from steelyard.results._arena_seasons import (
-        Season as Season,
-        SeasonEntry as SeasonEntry,
-        Seasons as Seasons,
-        Verification as Verification,
+        FinalRank as FinalRank,
         VerifyCheck as VerifyCheck,
     )
     from steelyard.results._arena_tasks import (

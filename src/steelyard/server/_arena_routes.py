@@ -13,8 +13,6 @@ from steelyard.questions import (
     list_tasks,
     outliers,
     review_desk,
-    seasons,
-    show_season,
     show_submission,
     show_task,
     task_leaderboard,
@@ -27,8 +25,6 @@ from steelyard.results import (
     Leaderboard,
     Outliers,
     ReviewDesk,
-    Season,
-    Seasons,
     TaskDetails,
     TaskLeaderboard,
     TaskList,
@@ -129,13 +125,7 @@ SUBMISSION = Route(
     query=EvaluationQuery,
     over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
 )
-SEASON = Route(
-    path="/seasons/{season}",
-    sentence="One season with its manifest: rules, included submissions with digests and scores, and exclusions.",
-    command="arena season show {season}",
-    result=Season,
-    over_arena=lambda source, values, _query: show_season(source.arena, values["season"]),
-)
+SEASON = question_route("arena_season_show")
 
 ARENA_ROUTES = (
     Route(
@@ -191,15 +181,7 @@ ARENA_ROUTES = (
     question_route("arena_user_list"),
     question_route("arena_rating_pending"),
     question_route("arena_rating_list"),
-    Route(
-        path="/seasons",
-        sentence="All seasons, with the digests of their manifests.",
-        command="arena season list",
-        result=Seasons,
-        query=Paged,
-        rows="seasons",
-        over_arena=lambda source, _values, _query: seasons(source.arena),
-    ),
+    question_route("arena_season_list"),
     SEASON,
     Route(
         path="/agents/{agent}",

@@ -256,6 +256,9 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
     }
     words = [part.format_map(call.values) for part in command.split()]
     question = route.question
+    if question is not None:
+        in_path = {name: value for name, value in call.values.items() if f"{{{name}}}" not in command}
+        asked |= {name: value for name, value in in_path.items() if name in question.options.declared}
     inputs = [] if question is not None and question.takes == "nothing" else source.named_inputs(command)
     for name, option in question.options.declared.items() if question is not None else ():
         if option.positional and name in asked:

@@ -24,6 +24,7 @@ from steelyard.questions import (
     withdraw_as,
 )
 from steelyard.questions.arena.rating_pending import Assignments
+from steelyard.questions.arena.season_show import Season
 from steelyard.questions.arena.user_list import Registry
 from steelyard.records import JSON_ERRORS, PartyKind, Run, Submission, Task, json_problem, problem_text
 from steelyard.results import (
@@ -32,7 +33,6 @@ from steelyard.results import (
     Rated,
     Receipt,
     Reviewed,
-    Season,
     WeightVersions,
     versioned,
 )

@@ -25,7 +25,7 @@ from steelyard.arena.scoring import (
 )
 from steelyard.arena.views import View, ranked, view_task
 from steelyard.records import Task, check_task, iso
-from steelyard.results import Policy, VerifyCheck
+from steelyard.results import FinalRank, Policy, VerifyCheck
 from steelyard.store.schema import baselines, task_files
 
 FORMAT = 1
@@ -112,6 +112,24 @@ def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> It
             **{name: row[name] for name in KEPT_SCORES},
             "overall_ranking": row["overall_ranking"],
         }
+
+
+def final_leaderboard(manifest: Document) -> tuple[FinalRank, ...]:
+    """Return the submissions of a manifest, by task and rank."""
+    return tuple(
+        FinalRank(
+            task_id=task["definition"]["id"],
+            submission_id=row["id"],
+            overall_ranking=row["overall_ranking"],
+            overall_score=row["overall"] / 100,
+            agent=row["agent"],
+            model=row["model"],
+            submitter=row["submitter"],
+            sha256=row["sha256"],
+        )
+        for task in manifest["tasks"]
+        for row in task["submissions"]
+    )
 
 
 def checks_of(manifest: Document) -> Iterator[VerifyCheck]:

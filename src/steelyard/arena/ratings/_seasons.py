@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select
@@ -19,20 +19,39 @@ from steelyard.arena.ratings._season_manifest import (
     Document,
     checks_of,
     digest_of,
+    final_leaderboard,
     manifest_of,
 )
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.records import is_storable, iso, now_microseconds
-from steelyard.results import Season, SeasonEntry, Seasons, Verification, VerifyCheck
+from steelyard.results import VerifyCheck
 from steelyard.store import look_up
 from steelyard.store.schema import seasons, submissions
 
 
-def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
-    """Keep the leaderboard of this moment under a name, with all that made it. A season never changes."""
+class StoredSeason(NamedTuple):
+    """A frozen leaderboard."""
+
+    name: str
+    frozen_at: str
+    sha256: str
+    manifest: Document
+
+
+class Verified(NamedTuple):
+    """A manifest with the results of its checks."""
+
+    manifest: Document
+    sha256: str
+    """The recomputed SHA-256."""
+    checks: tuple[VerifyCheck, ...]
+
+
+def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> StoredSeason:
+    """Store the current leaderboard under a name, with all its inputs. A season never changes."""
     check_name("name of a season", name)
 
-    def work(connection: Connection) -> Season:
+    def work(connection: Connection) -> StoredSeason:
         arena.refresh(connection)
         if connection.execute(select(seasons.c.name).where(seasons.c.name == name)).first() is not None:
             raise _taken(name)
@@ -41,7 +60,7 @@ def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> Season:
         digest = digest_of(manifest)
         compressed = zlib.compress(msgspec.json.encode(manifest, order="deterministic"))
         connection.execute(insert(seasons).values(name=name, frozen_at=now, sha256=digest, manifest=compressed))
-        return Season(name=name, frozen_at=iso(now), sha256=digest, manifest=manifest)
+        return StoredSeason(name=name, frozen_at=iso(now), sha256=digest, manifest=manifest)
 
     try:
         return arena.store.in_transaction(work)
@@ -53,14 +72,14 @@ def _taken(name: str) -> UsageError:
     return UsageError(f"season {name!r} already exists and cannot be changed", hint="choose another name")
 
 
-def season(arena: Arena, name: str) -> Season:
-    """The season of that name with its manifest."""
+def find_season(arena: Arena, name: str) -> StoredSeason:
+    """Return the season of that name with its manifest."""
     with arena.read() as connection:
         row = _row(connection, name)
         if row is None:
             known = connection.execute(select(seasons.c.name)).scalars()
             raise UnknownNameError("season", name[:200], known)
-    return Season(
+    return StoredSeason(
         name=row["name"],
         frozen_at=iso(row["frozen_at"]),
         sha256=row["sha256"],
@@ -68,38 +87,27 @@ def season(arena: Arena, name: str) -> Season:
     )
 
 
-def list_seasons(arena: Arena) -> Seasons:
-    """Every season, the first frozen first."""
-    with arena.read() as connection:
-        rows = connection.execute(select(seasons.c.name, seasons.c.frozen_at, seasons.c.sha256)).mappings()
-        ordered = sorted(rows, key=lambda row: (row["frozen_at"], row["name"]))
-    return Seasons(
-        seasons=tuple(
-            SeasonEntry(name=row["name"], frozen_at=iso(row["frozen_at"]), sha256=row["sha256"]) for row in ordered
-        )
-    )
-
-
-def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verification:  # Any: a JSON value
-    """Check a season's document: its digest, everything that follows from its numbers, and the arena that kept it."""
+def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verified:  # Any: a JSON value
+    """Check the digest of a season, everything computed from its numbers, and the arena that stored it."""
     manifest, stated = _read(document, where)
     made = digest_of(manifest)
     checks = [VerifyCheck(what="digest", holds=made == stated, reason=None if made == stated else f"computed {made}")]
     try:
         checks += checks_of(manifest)
+        checks += _leaderboard_checks(document)
         if arena is not None:
             checks += _kept_checks(arena, manifest, made)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise InputError(f"invalid manifest: {error!r}", where=where) from error
-    return Verification(
-        name=str(manifest.get("name")),
-        sha256=made,
-        status="pass" if all(check.holds for check in checks) else "fail",
-        tasks=len(manifest["tasks"]),
-        submissions=sum(len(task["submissions"]) for task in manifest["tasks"]),
-        excluded=sum(len(task["excluded"]) for task in manifest["tasks"]),
-        checks=tuple(checks),
-    )
+    return Verified(manifest, made, tuple(checks))
+
+
+def _leaderboard_checks(document: Document) -> Iterator[VerifyCheck]:
+    """Check that the leaderboard outside the manifest, which the digest does not cover, is that of the manifest."""
+    if "leaderboard" in document:
+        holds = document["leaderboard"] == list(msgspec.to_builtins(final_leaderboard(document["manifest"])))
+        reason = None if holds else "the leaderboard differs from that of the manifest"
+        yield VerifyCheck(what="leaderboard", holds=holds, reason=reason)
 
 
 def _read(document: Any, where: str) -> tuple[Document, str]:  # Any: a JSON value

@@ -9,7 +9,6 @@ from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._people import (
-    season_page,
     tool_page,
     weights_page,
 )
@@ -28,7 +27,6 @@ from steelyard.results import (
     Repeatability,
     Result,
     ReviewDesk,
-    Season,
     TaskDetails,
     TaskLeaderboard,
     TaskList,
@@ -66,7 +64,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ProfileComparison: profiles_page,
     Repeatability: repeatability_page,
     ReviewDesk: review_page,
-    Season: season_page,
     TaskLeaderboard: task_page,
     TaskDetails: baseline_page,
     TaskList: tasks_page,

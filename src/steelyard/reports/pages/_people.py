@@ -4,37 +4,8 @@ from __future__ import annotations
 
 from steelyard.pages import Page, PageTable, count_column, id_column, number_column, text_column
 from steelyard.reports._arena_ratings import weights_lines
-from steelyard.reports._arena_seasons import season_line
 from steelyard.reports._arena_tools import tool_sentence
-from steelyard.results import Season, ToolMetrics, WeightVersions
-
-
-def season_page(result: Season) -> Page:
-    """One row a submission as it stood; its JSON is the manifest that `arena season verify` checks."""
-    rows = result.to_dicts()
-    columns = (
-        text_column("task_id", "task", [row["task_id"] for row in rows]),
-        count_column("overall_ranking", "rank", [row["overall_ranking"] for row in rows]),
-        id_column("submission_id", "submission", "submissions", [row["submission_id"] for row in rows]),
-        number_column("overall_score", "overall", [row["overall_score"] for row in rows], places=2),
-        text_column("agent", "agent", [row["agent"] for row in rows]),
-        text_column("model", "model", [row["model"] for row in rows]),
-        text_column("submitter", "submitter", [row["submitter"] for row in rows]),
-    )
-    excluded = [
-        f"{task['definition']['id']}: {gone['submission_id']} was {gone['decision']}"
-        + (f" ({gone['reason']})" if gone["reason"] else "")
-        for task in result.manifest["tasks"]
-        for gone in task["excluded"]
-    ]
-    return Page(
-        name="season",
-        title="Final leaderboard of the season",
-        answer=f"{season_line(result)}.",
-        notes=tuple(excluded[:100]),
-        table=PageTable(caption=f"Leaderboard of {result.name}", columns=columns),
-        facts=(("profile", str(result.manifest["profile"])), ("policy", str(result.manifest["policy"]))),
-    )
+from steelyard.results import ToolMetrics, WeightVersions
 
 
 def weights_page(result: WeightVersions) -> Page:
