@@ -28,18 +28,15 @@ def page_lines(page: Page, width: int | None, *, color: bool = False, everything
     for number, table in enumerate(tables):
         yield from [""] if number == 0 else []
         yield from text_table(table, everything=everything).lines(width, color=color)
-    for number, long_text in enumerate(page.texts):
-        yield from [""] if number or not tables else []
-        yield clean(long_text.heading)
-        for line in map(clean, long_text.text.expandtabs(4).splitlines()):
-            yield from wrapped(line, width) if width else [line]
     below = [*page.legend, *page.details]
-    yield from [""] if below and (page.texts or not tables) else []
+    yield from [""] if below and not tables else []
     yield from sentence_lines(below, width, color=color, indent=INDENT)
-    shown = [each for each in page.texts if everything or each.is_open]
-    texts = [line for each in shown for line in (each.heading, *each.text.rstrip().split("\n"))]
-    yield from [""] if texts and page.answer else []
-    yield from sentence_lines(texts, width, color=color, indent=INDENT)
+    has_gap = not page.answer or (bool(tables) and not below)  # a table ends with an empty line
+    for each in (each for each in page.texts if everything or each.is_open):
+        yield from [] if has_gap else [""]
+        for line in map(clean, [each.heading, *each.text.rstrip().expandtabs(4).split("\n")]):
+            yield from wrapped(line, width, indent=INDENT) if width else [line]
+        has_gap = False
 
 
 def sentence_lines(
