@@ -35,7 +35,7 @@ GIVEN: dict[str, list[str]] = {
     "arena submit": ["{submissions}"],
     "arena notify": ["--targets", "{targets}", "--once"],
     "arena show": ["s"],
-    "arena changes": ["2026-01-01"],
+    "arena changes": ["--since", "2026-01-01"],
     "arena compare-profiles": ["arena-1", "arena-1"],
     "compare": ["{runs}", "-a", "tier=T0", "-b", "tier=T1"],
     "explain": ["{runs}", "pass_rate"],

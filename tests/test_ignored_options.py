@@ -141,13 +141,14 @@ def test_an_empty_text_is_not_the_current_folder(
     assert "the path is empty" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["read", "RUNS"], ["arena", "history"], ["arena", "notify", "--targets", "t"]])
+@pytest.mark.parametrize("command", [["read", "RUNS"], ["arena", "changes"], ["arena", "notify", "--targets", "t"]])
 @pytest.mark.parametrize("text", ["", "tomorrow", "2026-13-01"])
 def test_what_is_no_date_is_refused_in_the_same_words_everywhere(
     command: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     runs = write(tmp_path / "runs.jsonl", sy.demo_runs())
+    assert run(["arena", "init"]) == 0
     assert run([*(runs if word == "RUNS" else word for word in command), "--since", text]) == 2
     assert f"--since {text!r} is not a date" in capsys.readouterr().err
 

@@ -32,6 +32,7 @@ from steelyard.questions.metrics import metrics
 from steelyard.questions.prices import prices
 from steelyard.questions.profiles import profiles
 from steelyard.questions.read import RunReading
+from steelyard.questions.run import export_plan
 from steelyard.questions.show import RunOutput, piece_of
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
@@ -126,6 +127,9 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
     "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),
+    "PlanRun": lambda folder: sy.run(written_plan(folder), out=folder / "runs"),
+    "PlanOutlook": lambda folder: sy.run(written_plan(folder), out=folder / "runs", dry_run=True),
+    "PlanExport": lambda folder: export_plan(written_plan(folder), out=folder / "job"),
     "PlanTrials": lambda folder: sy.run_list(plan_results(folder)),
     "TrialDetail": lambda folder: sy.run_show(plan_results(folder), trial=""),
     "Canons": canons,

@@ -40,7 +40,7 @@ CASES: dict[str, list[list[str]]] = {
         ["arena", "task", "show", "fix-race", *STORE],
         ["arena", "review", "list", *STORE],
         ["arena", "history", "--task", "fix-race", *STORE],
-        ["arena", "history", "--since", "2026-01-01", *STORE],
+        ["arena", "changes", "--since", "2026-01-01", *STORE],
         ["arena", "bias", *STORE],
         ["arena", "compare-profiles", "arena-1", "arena-1", *STORE],
         ["arena", "submit", "submissions.jsonl", *STORE],

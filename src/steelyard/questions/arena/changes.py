@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class ChangesOptions(Options):
     """Options of `arena changes`."""
 
-    since: str = doc("Date or time.", kw_only=False)
+    since: str = doc("Date or time.")
     task: str | None = doc("Only this task.", default=None)
 
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 10_000
 """Number of names searched for a suggestion."""
-REVIEWS_SHOWN = 20
+NOTES_SHOWN = 20
+"""Latest baselines and review decisions in notes."""
 
 
 class HistoryOptions(Options):
@@ -208,9 +209,9 @@ def page(answer: ScoreHistory) -> Page:
     )
     notes = [
         f"Baseline {version['version']} from {counted(int(version['from_n']), 'submission')}."
-        for version in answer.baselines
+        for version in answer.baselines[-NOTES_SHOWN:]
     ]
-    notes += [review.sentence for review in answer.reviews[-REVIEWS_SHOWN:]]
+    notes += [review.sentence for review in answer.reviews[-NOTES_SHOWN:]]
     made = pages.Page(
         name="history",
         title="Are scores improving? Who took the lead, and when?",

@@ -38,7 +38,7 @@ def page(answer: Explanation) -> Page:
     return pages.Page(
         name="explain",
         title=f"How was {answer.metric} computed?",
-        answer=f"{answer.metric}: {_rule(answer)}" if root is None else _value_sentence(answer, root),
+        answer=f"{answer.metric}: {_rule(answer)}." if root is None else f"{_value_sentence(answer, root)}.",
         notes=tuple(_notes(answer)),
         table=made[0],
         also=made[1:],
