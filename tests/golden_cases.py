@@ -493,7 +493,7 @@ QUESTIONS: dict[str, Callable[[], Files]] = {
     "explain a grade": question("explain", "demo.jsonl", metric="grade"),
     "repeatability of an experiment": question("repeatability", f"{CLAMP}/clamp_experiment.json"),
     "repeatability of runs": question(
-        "repeatability", f"{CLAMP}/clamp_runs.jsonl", flags=["--list-outputs"], repair=False, by="task"
+        "repeatability", f"{CLAMP}/clamp_runs.jsonl", flags=["--all"], repair=False, by="task"
     ),
     "speedup of tasks": question("speedup", "timings"),
     "speedup of one task": question("speedup", "timings", task="speed-up-join"),

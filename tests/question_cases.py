@@ -35,6 +35,11 @@ class Case:
     def declared(self) -> Question:
         return question_named(self.question)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a server can be asked: the question has a route, and no option is for local use only."""
+        return bool(self.declared.path) and not any(self.declared.options.declared[name].local for name in self.options)
+
     def inputs(self, folder: Path) -> list[Path | str]:
         if self.source is None:
             return []
@@ -47,15 +52,16 @@ class Case:
 
     def words(self, folder: Path) -> list[str]:
         """The command line."""
-        flag = ["--store"] if self.declared.takes == "store" else []
-        words = [*self.declared.command.split(), *flag, *map(str, self.inputs(folder))]
+        store = ["--store"] if self.declared.takes == "store" else []
+        words = [*self.declared.command.split(), *store, *map(str, self.inputs(folder))]
         places = [name for name, option in self.declared.options.declared.items() if option.positional]
         words += [str(self.options[name]) for name in places if name in self.options]
         for name, value in self.options.items():
             if name in places:
                 continue
             for text in [value] if not isinstance(value, list) else value:
-                words += [f"--{name.replace('_', '-')}", *([] if text is True else [str(text)])]
+                flag = name.replace("_", "-")
+                words += [f"--no-{flag}"] if text is False else [f"--{flag}", *([] if text is True else [str(text)])]
         return words
 
 
@@ -96,6 +102,9 @@ CASES = [
     Case("speedup", {}, "timings"),
     Case("speedup", {"task": "speed-up-join", "unscored": "exclude"}, "timings"),
     Case("speedup", {"interval": "none"}, "fceval-results.json"),
+    Case("repeatability", {}, "clamp_runs.jsonl"),
+    Case("repeatability", {"by": "task", "prompt": "clamp", "code": True}, "clamp_runs.jsonl"),
+    Case("repeatability", {"repair": False}, "clamp_experiment.json"),
     Case("run_list", {}, source="plan-results"),
     Case("run_list", {"pending": True}, source="plan-results"),
     Case("run_show", {"trial": TRIAL}, source="plan-results"),
@@ -181,5 +190,10 @@ def write_inputs(folder: Path) -> Path:
         if name.startswith("timings/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-    shutil.copy(SAMPLES / "speedup" / "fceval-results.json", folder)
+    for name in (
+        "speedup/fceval-results.json",
+        "repeatability/clamp_runs.jsonl",
+        "repeatability/clamp_experiment.json",
+    ):
+        shutil.copy(SAMPLES / name, folder)
     return folder

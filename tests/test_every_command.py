@@ -51,7 +51,7 @@ COMMAND_ONLY = {
     "judges": {"all"},
     "show": {"all"},
     "gate": {"summary"},
-    "repeatability": {"list_outputs"},
+    "repeatability": {"all"},
     "run": {"list", "as"},
 }
 """What else only a command takes: how much it shows and where."""

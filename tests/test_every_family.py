@@ -16,9 +16,9 @@ from matchups import write
 from steelyard.cli import build_app, run
 from steelyard.errors import RecordError
 from steelyard.metrics import catalog
+from steelyard.questions.repeatability import Repeatability
 from steelyard.questions.speedup import SpeedupResult
 from steelyard.records import Judgment, Output, Run
-from steelyard.results import Repeatability
 
 pytestmark = pytest.mark.checkout
 DOCS = Path(__file__).parent.parent / "docs" / "families.md"

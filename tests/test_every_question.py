@@ -109,7 +109,7 @@ def test_question_gives_the_same_json_everywhere(
 ) -> None:
     shape = ask(case).to_dict()
     assert json.loads(printed(*case.words(inputs), "--json", monkeypatch=monkeypatch)) == shape
-    if not case.declared.path:
+    if not case.is_remote:
         return
     path = case.declared.path
     pairs = [(name, quote(text, safe="")) for name, value in case.options.items() for text in option_texts(value)]
@@ -118,9 +118,7 @@ def test_question_gives_the_same_json_everywhere(
     assert whole(body, case.declared.paged) == as_served(ask(case), inputs)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.source and case.declared.path], ids=lambda case: case.name
-)
+@pytest.mark.parametrize("case", [case for case in CASES if case.source and case.is_remote], ids=lambda case: case.name)
 def test_question_is_asked_of_a_server_as_of_a_file(
     case: Case, ask: Callable[[Case], Answer], inputs: Path, served: Callable[[Case], Served]
 ) -> None:

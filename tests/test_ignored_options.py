@@ -51,7 +51,6 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["explain", "RUNS", "pass_rate", "--run", "demo", "--by", "tier"], "cannot be combined"),
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
-        (["repeatability", "OUTPUTS", "--list-outputs", "--csv"], "--json --list-outputs"),
         (["repeatability", "OUTPUTS", "--by", "task,task"], "duplicate key"),
         (["repeatability", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
         (["serve", "--store", "sqlite:///x.db", "--map", "evalplus"], "--map needs a file of runs"),

@@ -19,7 +19,7 @@ FILES = [
     (["gate", "NOTHING", "--baseline", "NOTHING", "--rule", "pass_rate >= baseline", "--summary"], "summary.md"),
     (["arena", "leaderboard", "--out"], "leaderboard.csv"),
 ]
-FOLDERS = [(["repeatability", "NOTHING", "--out"], "logs")]
+FOLDERS = [(["repeatability", "NOTHING", "--csv-dir"], "logs")]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_an_output_folder_is_made_and_a_summary_added_to_what_is_there(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outputs = Path(__file__).parent / "samples" / "repeatability" / "clamp_runs.jsonl"
-    assert run(["repeatability", str(outputs), "--out", "logs"]) == 0
+    assert run(["repeatability", str(outputs), "--csv-dir", "logs"]) == 0
     assert (here / "logs" / "metrics_summary.csv").is_file()
     runs = write(here / "runs.jsonl", made_runs({"a": 0.5}, tasks=12))
     (here / "summary.md").write_text("before\n", encoding="utf-8")

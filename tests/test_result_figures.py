@@ -378,7 +378,7 @@ def test_distances_of_outputs_are_those_of_their_pairs() -> None:
     assert "r0, r1: 0.000\n" in said
     assert "r0, r2: 0.167" in said  # one of six characters, the line end among them
     assert "cluster of 2 outputs" in said
-    pairs = result.to_dict(samples=True)["prompts"][0]["pair_distances"]
+    pairs = result.to_dict()["prompts"][0]["pair_distances"]
     assert sorted(apart for *_, apart in pairs) == pytest.approx([1 / 6, 2 / 7, 3 / 7])  # edits over the longer length
     with pytest.raises(UsageError, match="the figure shows one prompt"):
         sy.repeatability([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")

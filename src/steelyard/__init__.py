@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
-        RepeatabilityOptions as RepeatabilityOptions,
         ReportOptions as ReportOptions,
         TaskFiles as TaskFiles,
         init_arena as init_arena,
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
         read as read,
     )
     from steelyard.questions.repeatability import (
+        RepeatabilityOptions as RepeatabilityOptions,
         repeatability as repeatability,
     )
     from steelyard.questions.report import (

@@ -190,10 +190,11 @@ def test_an_output_at_the_bound_is_marked_and_counted(tmp_path: Path) -> None:
     profile.write_text(small.format(9_000))
     texts = [CANON, SHAPES["branches"](30), CANON.replace("result", "total")]
     answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in texts]
-    [prompt] = sy.repeatability(answers, contract=contract, profile=str(profile)).prompts
+    result = sy.repeatability(answers, contract=contract, profile=str(profile))
+    [prompt] = result.prompts
     assert [sample.repair_bound for sample in prompt.samples] == [False, True, False]
     assert prompt.samples[1].repair_ended == "the repair budget is used up (9,000 units)"
-    [finding] = [finding for finding in prompt.findings if finding.code == "repair_bound"]
+    [finding] = [finding for finding in result.findings if finding.code == "repair_bound"]
     assert "1 of 3 outputs" in finding.message
     [whole] = sy.repeatability(answers, contract=contract).prompts
     assert not any(sample.repair_bound for sample in whole.samples)

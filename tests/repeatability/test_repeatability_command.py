@@ -14,12 +14,8 @@ import pytest
 import steelyard as sy
 from commands import Done, steelyard as in_a_process_of_its_own
 from steelyard.cli import run
-from steelyard.questions import RepeatabilityOptions
-from steelyard.questions.repeatability import measure_repeatability
+from steelyard.formatting import bounds_text
 from steelyard.records import Output
-from steelyard.reports import RepeatabilityFiles, repeatability_table
-from steelyard.reports.pages import page_of
-from steelyard.results import PromptResult
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")
@@ -46,12 +42,13 @@ def steelyard(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def repeat(steelyard: Steelyard) -> Callable[..., Any]:
-    """The results of `steelyard repeatability --json`, which must end well."""
+    """The prompts of `steelyard repeatability --json`, which must end well, each with the findings of all."""
 
     def command(*arguments: str) -> Any:
         done = steelyard("repeatability", *arguments, "--json")
         assert done.status == 0, done.stderr
-        return json.loads(done.stdout)["prompts"]
+        result = json.loads(done.stdout)
+        return [prompt | {"findings": result["findings"]} for prompt in result["prompts"]]
 
     return command
 
@@ -78,7 +75,7 @@ def test_stored_repairs_are_measured_as_they_are(repeat: Repeat, tmp_path: Path)
 
 
 def test_our_repair_starts_from_the_raw_outputs_and_shows_the_stored_beside(repeat: Repeat) -> None:
-    [result] = repeat(EXPERIMENT, "--list-outputs")
+    [result] = repeat(EXPERIMENT)
     metrics = result["metrics"]
     assert metrics["r_anchor"] == 0.75  # min and max is another algorithm
     assert metrics["mu_post"] <= metrics["mu_pre"]
@@ -205,7 +202,7 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     for number, line in enumerate(Path(RUNS).read_text().splitlines(), 1):
         (folder / f"answer_{number * 5}.md").write_text(json.loads(line)["output"]["text"])
     (folder / "notes.db").write_bytes(b"\xff")
-    [result] = repeat(str(folder), "--contract", CONTRACT, "--list-outputs")
+    [result] = repeat(str(folder), "--contract", CONTRACT)
     assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
     assert result["canon"]["origin"] == "not stored"
     assert [finding["code"] for finding in result["findings"]] == ["left_out"]
@@ -238,9 +235,7 @@ def test_outputs_that_do_not_meet_the_contract_are_listed_with_the_reason(steely
         ("2", "2.py", "clamp, which the contract calls, is not defined"),
         ("3", "3.py", "does not parse"),
     ]
-    listed = steelyard("repeatability", "clamp", "--contract", CONTRACT, "--list-outputs").stdout.split("\nOutputs\n")[
-        1
-    ]
+    listed = steelyard("repeatability", "clamp", "--contract", CONTRACT, "--all").stdout.split("\nOutputs\n")[1]
     assert [line.split()[:3] for line in listed.splitlines()[3:6]] == [
         ["1", "1.py", "yes"],
         ["2", "2.py", "no"],
@@ -256,14 +251,14 @@ def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(rep
     (folder / "3.py").write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
     contract = tmp_path / "c.toml"
     contract.write_text(Path(CONTRACT).read_text().replace("time_seconds = 5", "time_seconds = 1"))
-    [result] = repeat(str(folder), "--contract", str(contract), "--list-outputs")
+    [result] = repeat(str(folder), "--contract", str(contract))
     assert result["canon"]["from_run"] == "3.py"
     assert [sample["compliant_pre"] for sample in result["samples"]] == [False, False, True]
     assert all(sample["reason"] for sample in result["samples"][:2])
 
 
 def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repeat, tmp_path: Path) -> None:
-    [result] = repeat(EXPERIMENT, "--out", str(tmp_path / "logs"))
+    [result] = repeat(EXPERIMENT, "--csv-dir", str(tmp_path / "logs"))
     for name in ("distances_pre.csv", "distances_post.csv", "repairs.csv", "metrics_summary.csv"):
         with (tmp_path / "logs" / name).open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -317,12 +312,13 @@ def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
     for name, path in empty_inputs(tmp_path).items():
         done = steelyard("repeatability", str(path), *contract, "--json")
         assert done.status == 0, (name, done.stderr)
-        [result] = json.loads(done.stdout)["prompts"]
+        shape = json.loads(done.stdout)
+        [result] = shape["prompts"]
         metrics = result["metrics"]
         assert (result["n"], metrics.pop("r_raw"), metrics.pop("r_anchor")) == (0, 0.0, 0.0), name
         assert set(metrics.values()) == {None}, name
         assert result["intervals"] == {}
-        assert "no_outputs" in {finding["code"] for finding in result["findings"]}, name
+        assert "no_outputs" in {finding["code"] for finding in shape["findings"]}, name
         assert result["prompt"] == "clamp" if contract else result["prompt"] in ("all runs", path.name, "outputs")
         table = steelyard("repeatability", str(path), *contract)
         assert "no canon" in table.stdout
@@ -420,7 +416,7 @@ def test_records_can_bring_repaired_versions(repeat: Repeat, tmp_path: Path) -> 
         for text, fixed in texts
     ]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
-    [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--list-outputs")
+    [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--code")
     assert [sample["code_post"] for sample in result["samples"]] == ["x = 1", "x = 1", "y = 4"]
 
 
@@ -432,16 +428,15 @@ def test_rows_are_written_as_soon_as_their_prompt_is_measured(tmp_path: Path) ->
     ]
     seen: list[str] = []
 
-    with RepeatabilityFiles(tmp_path / "csv") as files:
+    def progress(prompt: str, _done: int) -> None:
+        seen.append(prompt)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
 
-        def told(prompt: PromptResult) -> None:
-            files.add(prompt)
-            seen.append(prompt.prompt)
-            if len(seen) == 2:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            measure_repeatability(runs, RepeatabilityOptions(repair=False), told)
+    with pytest.raises(KeyboardInterrupt):
+        sy.repeatability(
+            runs, options=sy.RepeatabilityOptions(repair=False, csv_dir=tmp_path / "csv"), progress=progress
+        )
     rows = (tmp_path / "csv" / "metrics_summary.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == seen
 
@@ -452,12 +447,13 @@ def prose_runs(*texts: str) -> list[dict[str, object]]:
 
 def test_prose_is_compared_as_text_and_not_called_broken_code() -> None:
     # one of them, `Paris`, is a Python expression as well
-    prompt = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris")).prompts[0]
+    result = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris"))
+    prompt = result.prompts[0]
     assert prompt.level == "text"
     assert prompt.versions.normalization == "text-1"
-    assert [finding.code for finding in prompt.findings] == ["no_canon"]
+    assert [finding.code for finding in result.findings] == ["no_canon"]
     assert prompt.metrics["r_raw"] == 2 / 3
-    named = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris"), language="python").prompts[0]
+    named = sy.repeatability(prose_runs("It is Paris.", "It is Paris.", "Paris"), language="python")
     assert "2 of 3 outputs do not parse as python" in " ".join(finding.message for finding in named.findings)
     asked = sy.repeatability(prose_runs("It is Paris.", "Paris"), normalize="names").prompts[0]
     assert asked.level == "names"
@@ -469,12 +465,12 @@ def test_prose_is_compared_as_text_and_not_called_broken_code() -> None:
 def test_without_a_canon_the_tables_show_how_outputs_differ_from_each_other() -> None:
     result = sy.repeatability(prose_runs(*["x = 1"] * 6, *["x = 2"] * 4))
     interval = result.prompts[0].intervals["r_raw"]
-    table = "\n".join(repeatability_table(result.prompts).lines(160))
-    page = page_of(result)
+    page = result.page()
+    table = result.text(160)
     assert page.table is not None
     titles = [column.title for column in page.table.columns]
     # 24 of 45 pairs differ, in 1 of 6 characters with the line's end: 24 / 45 x 1/6 = 0.089; the others are equal
-    for shown in ("60.0%", f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}", "0.0889", "46.7%"):
+    for shown in ("60.0%", bounds_text(interval.low, interval.high, "fraction"), "0.0889", "46.7%"):
         assert shown in table
         assert any(shown in (column.texts or ()) for column in page.table.columns)
     for word in ("r_raw", "r_anchor", "mu_pre", "Canonical"):
@@ -522,9 +518,10 @@ def test_samples_that_broke_off_are_counted_beside_the_outputs(steelyard: Steely
     path.write_text("".join(json.dumps(record) + "\n" for record in (*answered, broken)))
     done = steelyard("repeatability", str(path), "--no-repair", "--json")
     assert done.status == 0  # nothing is wrong with the file
-    [prompt] = json.loads(done.stdout)["prompts"]
+    result = json.loads(done.stdout)
+    [prompt] = result["prompts"]
     assert (prompt["asked"], prompt["n"], prompt["failed"]) == (4, 3, 1)
     assert prompt["metrics"]["r_raw"] == 1.0  # 3 of the 3 that were answered
-    told = {finding["code"]: finding["message"] for finding in prompt["findings"]}
+    told = {finding["code"]: finding["message"] for finding in result["findings"]}
     assert told["failed_samples"].startswith("1 of 4 samples failed")
     assert "3 of 4" in steelyard("repeatability", str(path), "--no-repair").stdout

@@ -73,9 +73,6 @@ if TYPE_CHECKING:
         tool_metrics as tool_metrics,
         watch_arena as watch_arena,
     )
-    from steelyard.questions._code_options import (
-        RepeatabilityOptions as RepeatabilityOptions,
-    )
     from steelyard.questions._commands import (
         command_text as command_text,
         option_texts as option_texts,

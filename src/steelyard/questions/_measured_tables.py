@@ -31,9 +31,10 @@ from steelyard.questions._measured_rows import (
     saved_rows,
 )
 from steelyard.questions._opening_runs import Measurable, evaluated_by, open_runs, outside_time, reject_labels
+from steelyard.questions.repeatability._answer import Repeatability
 from steelyard.questions.speedup._answer import SpeedupResult
-from steelyard.records import Finding, Rejected, is_custom_field, is_custom_input
-from steelyard.results import Repeatability, Result
+from steelyard.records import Finding, is_custom_field, is_custom_input
+from steelyard.results import Result
 from steelyard.settings import is_store
 
 if TYPE_CHECKING:
@@ -58,9 +59,8 @@ class _Rows:
 
     rows: Iterable[Row]
     findings: tuple[Finding, ...] = ()
-    rejected: Sequence[Rejected] = ()
     rejected_count: int = 0
-    """Where the records that were rejected are only counted."""
+    """Number of rejected records."""
     basis: frozenset[str] = frozenset()
     """What the numbers depend on, where they do."""
 
@@ -206,7 +206,7 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
         rows = (prompt_row(prompt.prompt, prompt.key, prompt.metrics) for prompt in result.prompts)
         versions_used = {prompt.versions for prompt in result.prompts}
         basis = frozenset(basis_of(each.normalization, each.distance) for each in versions_used)
-        return _Rows(rows, result.all_findings, result.rejected, basis=basis)
+        return _Rows(rows, result.findings, rejected_count=result.rejected_count, basis=basis)
     return _Rows(
         (
             row
@@ -237,8 +237,7 @@ def measured_result(
 
 
 def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Repeatability:  # Any: paths or records
-    from steelyard.questions._code_options import RepeatabilityOptions  # it imports what opens runs
-    from steelyard.questions.repeatability import repeatability  # brings rapidfuzz
+    from steelyard.questions.repeatability import RepeatabilityOptions, repeatability  # it imports what opens runs
 
     by = tuple(dict.fromkeys(["task", "agent", "model", *keys]))
     return repeatability(inputs, options=RepeatabilityOptions(by=by, set=options.set, map=options.map))
@@ -291,7 +290,6 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
         frame=frame.drop(empty).lazy(),
         n=frame.height,
         price_table=open_price_table(options.prices).label,
-        rejected=measured.rejected,
         notes=(*measured.findings, *other_basis([measured.basis])),
         rejected_elsewhere=measured.rejected_count,
         rows=kind,

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from steelyard.arena import Arena
     from steelyard.engines import SparkName
     from steelyard.mappings import Mapping
+    from steelyard.questions.repeatability import Repeatability
     from steelyard.questions.speedup import SpeedupResult
-    from steelyard.results import Repeatability
     from steelyard.tables import Cluster, RunTable, TableBuilder, TableSource
 
 PathInput = str | PathLike[str]

@@ -16,7 +16,6 @@ from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._code_options import RepeatabilityOptions
 from steelyard.questions._commands import command_of
 from steelyard.questions._declaration import Options
 from steelyard.questions._figure_options import (
@@ -35,16 +34,19 @@ from steelyard.questions.completeness import CompletenessSummary
 from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_judges
 from steelyard.questions.measure import ALL, Measurement, measure
 from steelyard.questions.rank import Ranking, rank
-from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, repeatability
+from steelyard.questions.repeatability import (
+    KEYS as REPEAT_KEYS,
+    Repeatability,
+    RepeatabilityOptions,
+    repeatability,
+)
 from steelyard.questions.show import PIECE_CHARACTERS
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.questions.usage import UsageSummary
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.results import (
-    Repeatability,
     ReportInput,
     ReportOutput,
-    Result,
 )
 from steelyard.settings import STDIN, is_stdin
 
@@ -56,7 +58,7 @@ MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
 """Options for runs that are already read and filtered."""
 
-Part = TypeVar("Part", bound=Result | Answer)
+Part = TypeVar("Part", bound=Answer)
 OptionsT = TypeVar("OptionsT", bound=Options)
 
 
@@ -305,10 +307,8 @@ class ReportSections:
             return None
         if part is None:
             return None
-        name = "all_findings" if hasattr(part, "all_findings") else "findings"
-        findings: Sequence[Finding] = getattr(part, name)
         # without a contract there is no canon, and no code is run to find one
-        self.findings += [finding for finding in findings if finding.code != "no_canon"]
+        self.findings += [finding for finding in part.findings if finding.code != "no_canon"]
         return part
 
 

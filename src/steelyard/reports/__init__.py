@@ -56,16 +56,6 @@ if TYPE_CHECKING:
         reading_sentence as reading_sentence,
         reading_tables as reading_tables,
     )
-    from steelyard.reports._repeatability_files import (
-        RepeatabilityFiles as RepeatabilityFiles,
-    )
-    from steelyard.reports._repeatability_tables import (
-        MAX_BARS as MAX_BARS,
-        distance_bars as distance_bars,
-        output_table as output_table,
-        repeatability_sentence as repeatability_sentence,
-        repeatability_table as repeatability_table,
-    )
     from steelyard.reports._report_files import (
         report_lead as report_lead,
         result_document as result_document,

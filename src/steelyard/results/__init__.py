@@ -124,14 +124,6 @@ if TYPE_CHECKING:
         FormatCount as FormatCount,
         ReadSummary as ReadSummary,
     )
-    from steelyard.results._repeatability import (
-        CanonInfo as CanonInfo,
-        OutputSample as OutputSample,
-        PromptResult as PromptResult,
-        RepairStep as RepairStep,
-        Repeatability as Repeatability,
-        Versions as Versions,
-    )
     from steelyard.results._report import (
         Report as Report,
         ReportInput as ReportInput,

@@ -19,18 +19,11 @@ from steelyard.results._arena_figures import (
 )
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._base import Result
-from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
-from steelyard.results._trial_figures import (
-    output_distances,
-    prompt_dots,
-    repair_slopes,
-)
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
 DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
-    Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},
     AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},

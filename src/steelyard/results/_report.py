@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._base import Result, json_number
-from steelyard.results._repeatability import Repeatability
 
 if TYPE_CHECKING:
     from steelyard.questions.compare import Comparison
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from steelyard.questions.judges import Judges
     from steelyard.questions.measure import Measurement
     from steelyard.questions.rank import Ranking
+    from steelyard.questions.repeatability import Repeatability
     from steelyard.questions.speedup import SpeedupResult
     from steelyard.questions.usage import UsageSummary
 

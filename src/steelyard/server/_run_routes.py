@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, structs
 
-from steelyard.errors import RequestError, UnknownNameError, UsageError
+from steelyard.errors import RequestError, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.questions import (
     ArenaSource,
     MeasureOptions,
     RankOptions,
-    RepeatabilityOptions,
     RunList,
     RunsSource,
     leaderboard,
@@ -23,22 +21,18 @@ from steelyard.questions import (
 )
 from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.rank import Ranking, rank
-from steelyard.questions.repeatability import repeatability
+from steelyard.questions.repeatability import Repeatability, RepeatabilityOptions, repeatability
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
-from steelyard.records import Redaction, Run
+from steelyard.records import Run
 from steelyard.results import (
     Leaderboard,
-    Repeatability,
-    Result,
 )
 from steelyard.server._question_routes import question_route
 from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
 
 Values = Mapping[str, str]
-Answer = TypeVar("Answer", bound=Result)
 
-RepeatabilityQuery = query_of(RepeatabilityOptions)
 ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
 
 
@@ -57,11 +51,6 @@ class RunsQuery(Paged, frozen=True, kw_only=True):
     agent: Annotated[Repeated, Meta(description="Only runs of these agents.")] = ()
     model: Annotated[Repeated, Meta(description="Only runs of these models.")] = ()
     outcome: Annotated[Repeated, Meta(description="Only passed, failed, errored or not_scored runs.")] = ()
-
-
-def _named_as_shown(result: Answer) -> Answer:
-    """Return the result with the names that pages show and URLs contain."""
-    return Redaction().tree(result)
 
 
 def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
@@ -114,17 +103,9 @@ def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOu
 
 def _repeatability(source: RunsSource, values: Values, query: Query) -> Repeatability:
     """Return the repeatability without executing code: canons come from the experiments, nothing is repaired."""
-    inputs = source.sorted_inputs()
     answered = [run for run in source.records().values() if run.output is not None and run.output.text]
-    outputs: list[Path | Run] = [*inputs.experiments, *answered]
-    result = repeatability(outputs, options=options_of(RepeatabilityOptions, query, repair=False))
-    if "prompt" not in values:
-        return result
-    result = _named_as_shown(result)
-    named = tuple(prompt for prompt in result.prompts if prompt.prompt == values["prompt"])
-    if not named:
-        raise UnknownNameError("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
-    return replace(result, prompts=named)
+    outputs: list[Path | Run] = [*source.sorted_inputs().experiments, *answered]
+    return repeatability(outputs, options=options_of(RepeatabilityOptions, query, repair=False, **values))
 
 
 def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
@@ -168,22 +149,13 @@ RUN_ROUTES = (
         over_runs=_run_output,
     ),
     question_route("judges"),
-    Route(
-        path="/repeatability",
-        sentence="Repeatability of the outputs for each prompt.",
-        command="repeatability",
-        fixed=(("repair", False),),
-        result=Repeatability,
-        query=RepeatabilityQuery,
-        over_runs=_repeatability,
-    ),
-    Route(
+    question_route("repeatability", fixed=(("repair", False),), over_runs=_repeatability),
+    question_route(
+        "repeatability",
         path="/repeatability/{prompt}",
         sentence="Repeatability of the outputs for one prompt.",
-        command="repeatability",
+        command="repeatability --prompt {prompt}",
         fixed=(("repair", False),),
-        result=Repeatability,
-        query=RepeatabilityQuery,
         over_runs=_repeatability,
     ),
     question_route("speedup", over_runs=_speedup),

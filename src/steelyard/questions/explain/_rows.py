@@ -15,9 +15,9 @@ from steelyard.questions._measured_rows import attempt_id, benchmark_figures
 from steelyard.questions._measured_tables import arena_of, measured_result
 from steelyard.questions._opening_runs import Measurable
 from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
+from steelyard.questions.repeatability import PromptResult, Repeatability
 from steelyard.questions.speedup import SpeedupResult
 from steelyard.records import Missing
-from steelyard.results import PromptResult, Repeatability
 from steelyard.speedups import SpeedupAttempt
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ class Answer:
 
     code: str
     """The program, extracted from the answer."""
-    run: str
-    """The run or file it came from."""
+    run: str | None
+    """The run or file it came from; None in an experiment."""
     repaired: str | None = None
     """Another tool's repaired version."""
 
@@ -355,10 +355,7 @@ class _Reader:
             message = f"{len(experiment.repaired)} repaired outputs for {len(experiment.raw)} outputs"
             findings.append(Finding(code="repaired_count", message=message, where=experiment.path))
         padded = [*repaired, *([None] * len(experiment.raw))]
-        answers = tuple(
-            Answer(code, f"output {number}", fixed)
-            for number, (code, fixed) in enumerate(zip(experiment.raw, padded, strict=False), 1)
-        )
+        answers = tuple(Answer(code, None, fixed) for code, fixed in zip(experiment.raw, padded, strict=False))
         contract = self.contracts.only()
         if contract is None and self.needs_contract and experiment.contract is not None:
             try:

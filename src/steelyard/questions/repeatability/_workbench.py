@@ -11,6 +11,7 @@ from steelyard.metrics import catalog
 from steelyard.questions.repeatability._distance import Distance, distance, pairs_within, signature
 from steelyard.questions.repeatability._normalization import Level, Normalized, normalization_version, normalize
 from steelyard.records import Missing
+from steelyard.statistics import Interval
 
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
@@ -131,17 +132,17 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
     return known
 
 
-def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, dict[str, object]]:
+def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, Interval]:
     """Exact intervals: Clopper and Pearson's for fractions of outputs, and that of the modal mass."""
     from steelyard.statistics import clopper_pearson, modal_mass  # brings numpy and scipy
 
     n = len(compared.signatures)
-    intervals: dict[str, dict[str, object]] = {}
+    intervals: dict[str, Interval] = {}
     if not n:
         return intervals
     for declared in catalog().at("prompt"):
         value = metrics[declared.name]
         if declared.counts_outputs and not isinstance(value, Missing):
-            intervals[declared.name] = clopper_pearson(round(value * n), n).as_dict()
-    intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
+            intervals[declared.name] = clopper_pearson(round(value * n), n)
+    intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values()))
     return intervals

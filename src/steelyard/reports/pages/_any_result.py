@@ -13,7 +13,6 @@ from steelyard.reports.pages._people import (
     weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
-from steelyard.reports.pages._repeatability import repeatability_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
@@ -24,7 +23,6 @@ from steelyard.results import (
     Leaderboard,
     Outliers,
     ProfileComparison,
-    Repeatability,
     Result,
     ReviewDesk,
     TaskDetails,
@@ -62,7 +60,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Leaderboard: leaders_page,
     Outliers: outliers_page,
     ProfileComparison: profiles_page,
-    Repeatability: repeatability_page,
     ReviewDesk: review_page,
     TaskLeaderboard: task_page,
     TaskDetails: baseline_page,

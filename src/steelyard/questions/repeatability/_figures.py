@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from steelyard.errors import UsageError
-from steelyard.figures import (
-    Axis,
-    Change,
-    Estimate,
-    Figure,
-    distances,
-    dots,
-    slopes,
-)
+from steelyard.figures import Axis, Change, Estimate, Figure, distances, dots, slopes
 from steelyard.metrics import catalog
 from steelyard.pages import confidence_text, metric_axis
-
-if TYPE_CHECKING:
-    from steelyard.results._repeatability import Repeatability
+from steelyard.questions.repeatability._answer import Repeatability
+from steelyard.statistics import LEVEL
 
 
 def repair_slopes(result: Repeatability, width: int) -> Figure:
@@ -50,7 +39,7 @@ def output_distances(result: Repeatability, width: int) -> Figure:
         )
     prompt = result.prompts[0]
     signatures = [sample.signature_pre for sample in prompt.samples]
-    apart = {(a, b): distance for a, b, distance in prompt.pair_distances}
+    apart = {(signatures[a - 1], signatures[b - 1]): distance for a, b, distance in prompt.pair_distances}
     apart |= {(b, a): distance for (a, b), distance in apart.items()}
     if len(set(signatures)) > 1 and not apart:
         raise UsageError("too many or too long outputs to compare every pair")
@@ -66,11 +55,11 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
     """How often the most frequent output comes, by prompt."""
     rows = []
     for prompt in result.prompts:
-        interval = prompt.intervals.get("r_raw", {})
+        interval = prompt.intervals.get("r_raw")
         reason = prompt.reasons.get("r_raw")
         note = f"{prompt.n:,} outputs" + (f"; {reason}" if reason else "")
-        low, high = interval.get("low"), interval.get("high")
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
         rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
     metric = catalog()["r_raw"]
-    note = f"{confidence_text(0.95)}; fraction of the most frequent output"
+    note = f"{confidence_text(LEVEL)}; fraction of the most frequent output"
     return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)

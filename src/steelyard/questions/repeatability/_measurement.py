@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, structs
 
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.option_names import option
+from steelyard.pages import check_folder
 from steelyard.profiles import Profile, load_profile
-from steelyard.questions._code_options import RepeatabilityOptions
-from steelyard.questions._opening_runs import PathInput, RunsInput, current_progress, each_input
-from steelyard.questions._question import question
+from steelyard.questions._opening_runs import current_progress, each_input
 from steelyard.questions.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
@@ -47,35 +49,25 @@ from steelyard.questions.repeatability import (
     repair as repair_code,
     signature,
 )
-from steelyard.records import Finding, Missing, Run, is_custom_field, one_a_kind, set_aside_findings
-from steelyard.results import CanonInfo, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+from steelyard.questions.repeatability._answer import (
+    CanonInfo,
+    OutputSample,
+    PairDistance,
+    PromptResult,
+    PromptVersions,
+    RepairStep,
+    Repeatability,
+)
+from steelyard.questions.repeatability._csv_files import RepeatabilityFiles
+from steelyard.records import Finding, Missing, Redaction, is_custom_field, one_a_kind, set_aside_findings
 
 if TYPE_CHECKING:
+    from steelyard.questions.repeatability import RepeatabilityInput, RepeatabilityOptions
     from steelyard.store import Store
 
-RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
-
-@question(RepeatabilityOptions)
-def repeatability(outputs: RepeatabilityInput, options: RepeatabilityOptions) -> Repeatability:
-    """Measure how repeatable the outputs of each prompt are.
-
-    Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
-
-    >>> import steelyard as sy
-    >>> answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in ("x = 1", "x=1", "x = 2")]
-    >>> repeated = sy.repeatability(answers, repair=False)
-    >>> round(repeated.prompts[0].metrics["r_raw"], 4)
-    0.6667
-    """
-    progress = current_progress()
-    return measure_repeatability(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
-
-
-def measure_repeatability(
-    outputs: RepeatabilityInput, options: RepeatabilityOptions, on_prompt: Callable[[PromptResult], None]
-) -> Repeatability:
-    """Measure repeatability and call `on_prompt` with each prompt as soon as it is measured."""
+def measure_prompts(outputs: RepeatabilityInput, options: RepeatabilityOptions) -> Repeatability:
+    """Measure each prompt; CSV files, if requested, are written prompt by prompt."""
     by = tuple(options.by)
     for key in by:
         if key not in KEYS and not is_custom_field(key):
@@ -92,6 +84,8 @@ def measure_repeatability(
         raise UsageError(f"profile {profile.name!r} is for the {profile.spec} specification", hint=hint)
     if not 0 <= tau <= 1:
         raise UsageError(f"{option('tau')} must be between 0 and 1 (got {tau})")
+    if options.csv_dir is not None:
+        check_folder(options.csv_dir)
     contracts, mapping = Contracts(options.contract), options.mapping()
     prompts, rejected, found_reading = read_prompts(
         list(each_input(outputs, mapping)),
@@ -105,13 +99,34 @@ def measure_repeatability(
     if not prompts:
         first = rejected[0]
         raise NoValidInputError(f"nothing to compare: {first.reason}", where=first.where, hint=first.hint)
-    worker = _Worker(options, level=level, profile=profile, tau=tau)
     findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
+    if options.prompt is not None:
+        prompts = _selected(prompts, options.prompt)
+    worker = _Worker(options, level=level, profile=profile, tau=tau)
+    progress = current_progress()
     measured: list[PromptResult] = []
-    for prompt in worker.run(prompts):
-        on_prompt(prompt)
-        measured.append(prompt)
-    return Repeatability(tuple(measured), tuple(rejected), tuple(findings))
+    with nullcontext() if options.csv_dir is None else RepeatabilityFiles(options.csv_dir) as files:
+        for prompt, found in worker.run(prompts):
+            measured.append(prompt)
+            findings += found
+            if files is not None:
+                files.add(prompt)
+            if progress is not None:
+                progress(prompt.prompt, 1)
+    return Repeatability(
+        prompts=tuple(measured if options.code else map(_without_code, measured)),
+        findings=one_a_kind(findings),
+        rejected_count=len(rejected),
+    )
+
+
+def _selected(prompts: Sequence[Prompt], name: str) -> list[Prompt]:
+    """Return the prompts of a name, which may be written as on pages: without keys and tokens."""
+    own = [prompt.name for prompt in prompts]
+    shown = Redaction().tree(own)
+    if name not in own and name not in shown:
+        raise UnknownNameError("prompt", name[:200], shown)
+    return [prompt for prompt, as_shown in zip(prompts, shown, strict=True) if name in (prompt.name, as_shown)]
 
 
 class _Worker:
@@ -126,8 +141,8 @@ class _Worker:
         self.tau = tau
         self._benches: dict[tuple[Level, str | None], Workbench] = {}
 
-    def run(self, prompts: Sequence[Prompt]) -> Iterator[PromptResult]:
-        """Yield the result of each prompt, in order."""
+    def run(self, prompts: Sequence[Prompt]) -> Iterator[tuple[PromptResult, list[Finding]]]:
+        """Yield the result of each prompt with its findings, in order."""
         store = self._open_store(prompts)
         try:
             cache = CanonCache(store)
@@ -153,7 +168,7 @@ class _Worker:
         level = self.level or stated or default_level(language)
         return self._benches.setdefault((level, language), Workbench(level, language))
 
-    def _measure(self, prompt: Prompt, cache: CanonCache) -> PromptResult:
+    def _measure(self, prompt: Prompt, cache: CanonCache) -> tuple[PromptResult, list[Finding]]:
         bench = self._bench(prompt)
         oracle = self._oracle(prompt)
         codes = [answer.code for answer in prompt.answers]
@@ -167,10 +182,11 @@ class _Worker:
         texts = [bench.form(code).text for code in codes]
         compared = _compared(samples, texts, has_canon=canon is not None)
         metrics, reasons = _without_missing(values := prompt_metrics(compared, tau=self.tau))
-        return PromptResult(
+        result = PromptResult(
             prompt=prompt.name,
             key=prompt.key,
             n=len(codes),
+            asked=len(codes) + prompt.failed,
             failed=prompt.failed,
             profile=self.profile,
             tau=self.tau,
@@ -182,16 +198,14 @@ class _Worker:
             isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
             canon=_canon_info(canon),
             samples=tuple(samples),
-            pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in compared.distances.items()),
-            stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
-            findings=one_a_kind(
-                (
-                    *prompt.findings,
-                    *(canon.findings if canon else ()),
-                    *_findings(samples, values, canon, prompt, repairs=self.options.repair),
-                )
+            pair_distances=tuple(
+                PairDistance(texts.index(a) + 1, texts.index(b) + 1, apart)
+                for (a, b), apart in compared.distances.items()
             ),
+            stored_repairs=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
         )
+        found = _findings(samples, values, canon, prompt, repairs=self.options.repair)
+        return result, [*prompt.findings, *(canon.findings if canon else ()), *found]
 
     def _oracle(self, prompt: Prompt) -> Oracle | None:
         """Return the oracle if it is needed to choose the canon or to repair."""
@@ -238,8 +252,8 @@ def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, floa
     return numbers, {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
 
 
-def _versions(bench: Workbench, *, repairs: bool) -> Versions:
-    return Versions(
+def _versions(bench: Workbench, *, repairs: bool) -> PromptVersions:
+    return PromptVersions(
         normalization=bench.version,
         oracle=oracle_version(),
         distance=DISTANCE_VERSION,
@@ -303,6 +317,11 @@ def _samples(
             )
         )
     return samples
+
+
+def _without_code(prompt: PromptResult) -> PromptResult:
+    samples = tuple(structs.replace(sample, code=UNSET, code_post=UNSET) for sample in prompt.samples)
+    return structs.replace(prompt, samples=samples)
 
 
 def _canon_info(canon: ChosenCanon | None) -> CanonInfo | None:

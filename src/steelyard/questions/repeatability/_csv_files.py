@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Self
 
+from steelyard.metrics import catalog
 from steelyard.pages import check_folder, csv_cell, writing
-from steelyard.results import OutputSample, PromptResult
+from steelyard.questions.repeatability._answer import OutputSample, PromptResult
 
 
 class RepeatabilityFiles:
     """Up to four CSV files in a folder, written prompt by prompt in full precision; every row carries the versions."""
 
-    def __init__(self, folder: Path, *, no_csv_escape: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._raw = no_csv_escape
         self._opened = ExitStack()
         self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
 
@@ -36,19 +36,35 @@ class RepeatabilityFiles:
                 self._row(f"distances_{stage}.csv", _distance_row(prompt, sample, stage))
             if sample.repair_ended:
                 self._row("repairs.csv", _repair_row(prompt, sample))
-        self._row("metrics_summary.csv", prompt.row())
+        self._row("metrics_summary.csv", _metrics_row(prompt))
 
     def _row(self, name: str, row: dict[str, Any]) -> None:
         if name not in self._writers:
             file: IO[str] = self._opened.enter_context((self.folder / name).open("w", encoding="utf-8", newline=""))
             self._writers[name] = csv.DictWriter(file, row.keys(), lineterminator="\n")
             self._writers[name].writeheader()
-        self._writers[name].writerow({key: self._cell(value) for key, value in row.items()})
+        self._writers[name].writerow({key: _cell(value) for key, value in row.items()})
 
-    def _cell(self, value: Any) -> Any:  # Any: what a CSV cell can hold
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return csv_cell(value, raw=self._raw)
+
+def _cell(value: Any) -> Any:  # Any: what a CSV cell can hold
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return csv_cell(value, raw=False)
+
+
+def _versions(result: PromptResult) -> dict[str, str]:
+    versions = result.versions
+    return {
+        "normalization_version": versions.normalization,
+        "oracle_version": versions.oracle,
+        "distance_version": versions.distance,
+    }
+
+
+def _metrics_row(result: PromptResult) -> dict[str, Any]:
+    names = sorted(metric.name for metric in catalog().at("prompt"))
+    values = {name: result.metrics.get(name) for name in names}
+    return {"prompt": result.prompt, "n": result.n, "tau": result.tau, **values, **_versions(result)}
 
 
 def _distance_row(result: PromptResult, sample: OutputSample, stage: str) -> dict[str, Any]:
@@ -62,7 +78,7 @@ def _distance_row(result: PromptResult, sample: OutputSample, stage: str) -> dic
         "compliant": sample.compliant_pre if stage == "pre" else sample.compliant_post,
         "fell_back": sample.fell_back,
         "approximate": sample.approximate,
-        **result.versions.on_rows(),
+        **_versions(result),
     }
 
 
@@ -80,5 +96,5 @@ def _repair_row(result: PromptResult, sample: OutputSample) -> dict[str, Any]:
         "reason": sample.repair_ended,
         "repair_bound": sample.repair_bound,
         "repair_version": result.versions.repair,
-        **result.versions.on_rows(),
+        **_versions(result),
     }
