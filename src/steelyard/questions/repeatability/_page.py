@@ -99,6 +99,7 @@ def page(answer: Repeatability) -> Page:
             ("normalization", ", ".join(sorted({prompt.level for prompt in prompts}))),
             *(("versions", each) for each in sorted(set(versions))),
             *([("sandbox", ", ".join(sandboxes))] if sandboxes else []),
+            *((catalog()[name].title, " ".join(catalog()[name].doc.split())) for name in shown),
         ),
     )
     # For a single prompt, pairwise distances are more informative.
@@ -165,11 +166,11 @@ def _metric_table(
 
 def _metric(name: str, values: Sequence[float | None]) -> Column:
     metric = catalog()[name]
-    is_change = name.startswith("delta_")
-    texts = [
-        difference_text(value, metric.unit, signed=True) if is_change else pages.number_text(value, metric.unit)
-        for value in values
-    ]
+    if name.startswith("delta_"):
+        is_bare = metric.unit != "fraction"  # differences of fractions are percentage points
+        texts = [difference_text(value, metric.unit, signed=True, bare=is_bare) for value in values]
+    else:
+        texts = [pages.number_text(value, metric.unit) for value in values]
     return pages.Column(name=name, title=metric.title, values=values, decimals=6, texts=texts)
 
 
