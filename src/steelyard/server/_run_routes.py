@@ -149,7 +149,12 @@ RUN_ROUTES = (
         over_runs=_run_output,
     ),
     question_route("judges"),
-    question_route("repeatability", fixed=(("repair", False),), over_runs=_repeatability),
+    question_route(
+        "repeatability",
+        sentence="Repeatability of the outputs for each prompt.",
+        fixed=(("repair", False),),
+        over_runs=_repeatability,
+    ),
     question_route(
         "repeatability",
         path="/repeatability/{prompt}",
