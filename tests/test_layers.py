@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {"records", "metrics", "profiles", "statistics", "tables"},
     "statistics": set(),
     "figures": set(),
-    "results": {"records", "metrics", "figures", "pages"},
+    "results": {"records", "figures", "pages"},
     "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics"},
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
     "arena.scoring": set(),
