@@ -80,6 +80,8 @@ CASES = [
     Case("measure", {"by": "tier"}),
     Case("measure", {"by": "tier", "interval": "auto", "weight_by": "tasks"}),
     Case("measure", {"by": "tier", "metrics": "pass_rate,r_prog,tier_uplift,component_cost_usd"}),
+    Case("report", {"resamples": 200}),
+    Case("report", {"metrics": "composite_score,r_prog", "sections": "measure,runs,findings", "title": "Progress"}),
     Case("compare", {"baseline": "tier=T0", "candidate": "tier=T1"}),
     Case("compare", {"baseline": "tier=T0", "candidate": ["tier=T1", "tier=T2"], "correction": "bh"}),
     Case("compare", {"baseline": "tier=T0", "candidate": "tier=T6", "metrics": "pass_rate", "effect_size": 0.05}),

@@ -11,8 +11,8 @@ import msgspec
 
 import steelyard as sy
 from matchups import made_runs
+from steelyard.questions.report import Report
 from steelyard.records import Redaction, Run
-from steelyard.results import Report
 
 SAMPLES = Path(__file__).parent / "samples"
 

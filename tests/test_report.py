@@ -25,8 +25,7 @@ from report_makers import HOSTILE, REPORTS, flat_runs, planted
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog
 from steelyard.pages import Column, number_shown
-from steelyard.reports import result_document, result_markdown
-from steelyard.reports.pages import PAGES, page_of, report_pages
+from steelyard.reports.pages import PAGES, page_of
 from test_results import MADE
 
 SRC = Path(__file__).parent.parent / "src" / "steelyard" / "reports"
@@ -161,16 +160,16 @@ def test_report_on_an_arena_has_every_score(tmp_path: Path) -> None:
     assert set(report.results) == {"rank", "measure", "compare"}
     assert report.measurement is not None
     assert report.measurement.groups[0].metrics.keys() == {each.name for each in catalog().at("submission")}
-    assert report.runs.sentence == "6 submissions on 1 task."
+    assert report.sentence == "6 submissions on 1 task."
     for section, result in report.results.items():
-        assert json.loads(_shell(f"{report.commands[section]} --json")) == json.loads(json.dumps(result.to_dict()))
+        assert json.loads(_shell(report.commands[section])) == json.loads(json.dumps(result.to_dict()))
 
 
 def test_the_commands_of_a_report_give_its_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "runs.jsonl", made_runs({"it's, b": 0.9, "b c": 0.2}, tasks=12))
     report = sy.report([path], where="model=m", confidence=0.9, weight_by="runs", metrics=["pass_rate"])
     for section, result in report.results.items():
-        command = f"{report.commands[section]} --json"
+        command = report.commands[section]
         done = _shell(command)
         assert json.loads(done) == json.loads(json.dumps(result.to_dict())), command
 
@@ -225,7 +224,7 @@ class Checked(HTMLParser):
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_page_is_sound_html_under_a_strict_policy(name: str, tmp_path: Path) -> None:
-    html = result_document(REPORTS[name](tmp_path))
+    html = REPORTS[name](tmp_path).document()
     page = Checked()
     page.feed(html)
     assert page.wrong == []
@@ -253,13 +252,13 @@ def test_no_code_of_a_page_takes_text_for_markup() -> None:
 @pytest.mark.parametrize("name", ["speedup", "repeatability", "hostile names", "250 runs, some without a cost"])
 def test_the_same_runs_give_the_same_bytes(name: str, tmp_path: Path) -> None:
     first, second = (REPORTS[name](tmp_path) for _ in range(2))
-    assert result_document(first) == result_document(second)
-    assert result_markdown(first) == result_markdown(second)
+    assert first.document() == second.document()
+    assert first.markdown() == second.markdown()
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
     runs = made_runs({"a": 0.9, "b": 0.4}, tasks=10, attempts=3)
-    pages = [report_pages(sy.report(several)) for several in (runs, runs[::-1])]
+    pages = [sy.report(several).page().parts for several in (runs, runs[::-1])]
     assert pages[0] == pages[1]
 
 
@@ -282,16 +281,16 @@ def test_no_key_gets_out_of_any_field_and_the_foot_counts_them(tmp_path: Path) -
     runs = planted(f" sk-{body} ", count=120)
     report = sy.report(runs, with_outputs=True, title=f"ghp_{body}")
     assert body in json.dumps(report.to_dict())
-    html = unpacked(result_document(report))
+    html = unpacked(report.document())
     assert report.outputs
     assert "octet-stream" in html
     assert body not in html
-    assert body not in result_markdown(report)
+    assert body not in report.markdown()
     assert "[API key 1]" in html
     assert "1 API key, 1 GitHub token" in html
     left = sy.report(runs, redact=False)
-    assert body in result_document(left)
-    assert "no: keys and tokens are not redacted" in result_document(left)
+    assert body in left.document()
+    assert "no: keys and tokens are not redacted" in left.document()
     result = sy.rank(runs, by=["agent"])
     result.save(tmp_path / "board.html")
     assert body not in (tmp_path / "board.html").read_text(encoding="utf-8")
@@ -299,11 +298,11 @@ def test_no_key_gets_out_of_any_field_and_the_foot_counts_them(tmp_path: Path) -
 
 def test_outputs_are_shown_only_when_asked_for_and_cut() -> None:
     runs = [sy.Run(task="t", agent="a", attempt=n, output={"text": f"mark{n} " + "x" * 70_000}) for n in (1, 2)]  # type: ignore[arg-type]
-    assert "mark1" not in result_document(sy.report(runs))
+    assert "mark1" not in sy.report(runs).document()
     shown = sy.report(runs, with_outputs=True)
-    assert "mark1" in result_document(shown)
+    assert "mark1" in shown.document()
     assert [len(output.text) for output in shown.outputs] == [64_000, 64_000]
-    assert "... 6,006 more characters" in result_document(shown)
+    assert "... 6,006 more characters" in shown.document()
 
 
 @pytest.mark.parametrize(
@@ -311,15 +310,15 @@ def test_outputs_are_shown_only_when_asked_for_and_cut() -> None:
 )
 def test_a_report_stays_small(count: int, most: int, tmp_path: Path) -> None:
     report = sy.report([flat_runs(tmp_path, count)], resamples=100)
-    html = result_document(report)
+    html = report.document()
     print(f"{count:,} runs: {len(html.encode()):,} bytes")
     assert len(html.encode()) <= most
-    assert report.runs.count == count
+    assert len(report.runs) == count
 
 
 def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.questions._run_rows.MAX_ROWS", 150)
-    html = result_document(sy.report([flat_runs(tmp_path, 250)]))
+    html = sy.report([flat_runs(tmp_path, 250)]).document()
     assert "100 of 250 rows are not in this file." in html
     assert "The first 100 of 150 rows" in html
 
@@ -333,7 +332,7 @@ def test_a_section_that_is_not_there_says_why() -> None:
         "repeatability": "no task has two outputs of the same configuration",
         "speedup": "no input contains timings",
     }
-    assert "no judges section" in result_document(report)
+    assert "no judges section" in report.document()
     alone = sy.report(made_runs({"a": 0.9}, tasks=5))
     assert alone.omitted["compare"] == "a comparison needs at least two ranked groups"
 
@@ -358,7 +357,7 @@ def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path
 
 def test_sections_are_chosen_by_name() -> None:
     runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
-    assert [page.name for page in report_pages(sy.report(runs, sections=["runs", "compare"]))] == ["compare", "runs"]
+    assert [page.name for page in sy.report(runs, sections=["runs", "compare"]).page().parts] == ["compare", "runs"]
     with pytest.raises(UnknownNameError, match="did you mean 'rank'"):
         sy.report(runs, sections=["rnk"])
 
@@ -414,7 +413,7 @@ def test_a_table_of_runs_gives_what_it_holds() -> None:
 
 
 def test_markdown_is_for_a_pull_request() -> None:
-    text = result_markdown(sy.report(planted(HOSTILE), redact=False))
+    text = sy.report(planted(HOSTILE), redact=False).markdown()
     assert text.startswith("# Report on 12 records\n\n**")
     assert "| rank |" in text
     assert not re.search(r"<(?!/?details>|/?summary>)", text)
@@ -449,7 +448,7 @@ def test_nothing_usable_is_told_in_the_report_and_by_the_status(tmp_path: Path) 
     assert "There are no runs." in html
     assert "bad.jsonl:1" in html
     assert steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).status == 1
-    assert json.loads(steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).stdout)["runs"]["count"] == 0
+    assert json.loads(steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).stdout)["run_count"] == 0
 
 
 def test_a_folder_of_experiments_is_a_report_on_repeated_answers(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
-        ReportOptions as ReportOptions,
         TaskFiles as TaskFiles,
         init_arena as init_arena,
         open_arena as open_arena,
@@ -81,6 +80,7 @@ if TYPE_CHECKING:
         repeatability as repeatability,
     )
     from steelyard.questions.report import (
+        ReportOptions as ReportOptions,
         report as report,
     )
     from steelyard.questions.run import (

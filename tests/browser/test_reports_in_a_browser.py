@@ -13,8 +13,6 @@ import pytest
 import steelyard as sy
 from report_makers import HOSTILE, REPORTS, flat_runs, planted
 from steelyard.pages import Page as Answer
-from steelyard.reports import result_document
-from steelyard.reports.pages import report_pages
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +23,7 @@ Open = Callable[..., Any]  # Any: the window of conftest.py, which is no module 
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """The HTML of each kind of report, made once."""
     folder = tmp_path_factory.mktemp("reports")
-    return cache(lambda name: result_document(REPORTS[name](folder)))
+    return cache(lambda name: REPORTS[name](folder).document())
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -69,7 +67,7 @@ def test_hostile_names_are_shown_as_text(made: Callable[[str], str], opened: Ope
 @pytest.mark.parametrize("module", ["steelyard.pages._html", "steelyard.figures._markup"])
 def test_the_tests_see_when_escaping_is_left_out(module: str, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{module}.escape", lambda text: text)
-    window = opened(result_document(sy.report(planted(HOSTILE), redact=False)), ready=False)
+    window = opened(sy.report(planted(HOSTILE), redact=False).document(), ready=False)
     assert window.page.locator("img").count() > 0
     assert window.said, "the policy of the page says what it kept from running"
     with pytest.raises(AssertionError):
@@ -116,7 +114,7 @@ def _cells(window: Any, table: str, column: str) -> list[str]:  # Any: the windo
 
 
 def _page(name: str, tmp_path: Path, section: str) -> Answer:
-    return next(page for page in report_pages(REPORTS[name](tmp_path)) if page.name == section)
+    return next(page for page in REPORTS[name](tmp_path).page().parts if page.name == section)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +211,7 @@ def test_it_prints_in_light_with_everything_in_sight(made: Callable[[str], str],
 
 @pytest.mark.long
 def test_fifty_thousand_runs_sort_without_a_wait(opened: Open, tmp_path: Path) -> None:
-    window = opened(result_document(sy.report([flat_runs(tmp_path, 50_000)])))
+    window = opened(sy.report([flat_runs(tmp_path, 50_000)]).document())
     assert window.page.locator("#runs-table output").inner_text() == "50,000 rows"
     for column in ("cost_usd", "task", "run", "started"):
         milliseconds = window.page.evaluate(

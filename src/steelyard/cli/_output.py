@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from steelyard.pages import Row, Writable
 
 MARKDOWN = ".md"
-REPORT_FILE = "report.html"
-"""The file that `report` writes by default."""
 
 
 @Parameter(name="*")
@@ -127,20 +125,6 @@ class Output(Showing):
 
 
 OUTPUT = Output()
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class ReportOutput(Output):
-    """Output options of `report`, which writes a file by default."""
-
-    out: Annotated[
-        OnePath | None,
-        Parameter(alias="-o", help=f"Write the report to FILE (default: {REPORT_FILE}); {RESULT_FORMATS}"),
-    ] = None
-
-
-REPORT_OUTPUT = ReportOutput()
 
 
 @Parameter(name="*")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -19,8 +21,6 @@ from steelyard.questions import Question, command_text, is_question, question_na
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from steelyard.questions import Answer
 
 INPUT_NAMES = {"files": "files", "file": "file", "logs": "paths"}
@@ -44,6 +44,8 @@ def command_named(name: str) -> Callable[..., int]:
         summary: Path | None = None,
         **options: Any,  # Any: as above
     ) -> int:
+        if question.file and not (output.json or output.csv or output.out):
+            output = replace(output, out=Path(question.file))
         output.check_answer(question.answer)
         if summary is not None:
             check_file(summary)

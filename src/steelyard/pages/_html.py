@@ -48,27 +48,29 @@ def text(value: str, *, longest: int = MAX_CELL_LENGTH) -> str:
     return escape(shown)
 
 
-def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str = "", facts: Facts = ()) -> str:
-    """The pages as one HTML file, the answer first; `facts` hold of all of them."""
+def document(page: Page) -> str:
+    """Return the page as one HTML file; one with parts begins with its answer and ends with its facts."""
     style, script = page_style(), page_asset("steel-table.js")
-    links = "".join(f'<li><a href="#{page.name}">{page.name.capitalize()}</a></li>' for page in pages)
-    is_alone = [page.title for page in pages] == [title]
-    shown = [page if page.answer != lead else replace(page, answer="") for page in pages]
-    body = "".join(page_html(page, heading="h1" if is_alone else "h2") for page in shown)
+    links = "".join(f'<li><a href="#{part.name}">{part.name.capitalize()}</a></li>' for part in page.parts)
+    # the answer of the whole is that of a part
+    shown = [part if part.answer != page.answer else replace(part, answer="") for part in page.parts]
+    body = "".join(map(page_html, shown)) if page.parts else page_html(page, heading="h1")
+    header, footer = "", ""
+    if page.parts:
+        counts = "".join(f'<p class="counts">{text(note)}</p>\n' for note in page.notes)
+        header = (
+            f"<header>\n<h1>{text(page.title)}</h1>\n"
+            f'<p class="lead">{text(page.answer, longest=600)}</p>\n{counts}'
+            f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n</header>\n'
+        )
+        footer = f"<footer>\n<h2>Inputs and methods</h2>\n{_facts(page.facts)}</footer>\n"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        + ("" if is_alone else f"<header>\n<h1>{text(title)}</h1>\n")
-        + (f'<p class="lead">{text(lead, longest=600)}</p>\n' if lead else "")
-        + (f'<p class="counts">{text(counts)}</p>\n' if counts else "")
-        + (f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if len(pages) > 1 else "")
-        + ("" if is_alone else "</header>\n")
-        + f"<main>\n{body}</main>\n"
-        + (f"<footer>\n<h2>Inputs and methods</h2>\n{_facts(facts)}</footer>\n" if facts else "")
-        + f"<script>{script}</script>\n</body>\n</html>\n"
+        f"<title>{text(page.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"{header}<main>\n{body}</main>\n{footer}<script>{script}</script>\n</body>\n</html>\n"
     )
 
 

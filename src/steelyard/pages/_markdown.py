@@ -16,8 +16,14 @@ MARKS = {"green": "✅ ", "red": "❌ ", "yellow": "❔ "}
 
 
 def page_markdown(page: Page) -> Iterator[str]:
-    """Yield the lines of the page."""
+    """Yield the lines of the page, then those of its parts."""
     mark = MARKS.get(page.style or "", "")
+    if page.parts:
+        yield from (f"# {markdown_text(page.title)}", "", f"**{markdown_text(page.answer)}**", "")
+        yield from (line for note in page.notes for line in (markdown_text(note), ""))
+        yield from (line for part in page.parts if not part.is_data for line in page_markdown(part))
+        yield from folded_facts("Inputs and methods", page.facts)
+        return
     yield from (f"## {mark}{markdown_text(page.title)}", "", markdown_text(page.answer), "")
     for table in page.tables:
         if not table.is_folded:

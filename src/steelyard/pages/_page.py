@@ -207,6 +207,10 @@ class Page:
     """Further sentences, below the tables."""
     texts: tuple[LongText, ...] = ()
     facts: Facts = ()
+    parts: tuple[Page, ...] = ()
+    """Pages of the answers that it contains, below its own answer and notes."""
+    is_data: bool = False
+    """Whether it lists data, as a part of another page; Markdown omits it there, and a terminal unless asked."""
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -18,7 +18,7 @@ def page_text(page: Page, width: int | None, *, everything: bool = False) -> str
 
 
 def page_lines(page: Page, width: int | None, *, color: bool = False, everything: bool = False) -> Iterator[str]:
-    """Yield the lines of the page: its answer, its tables, further sentences, texts.
+    """Yield the lines of the page: its answer, its tables, further sentences, texts, its parts.
 
     Without a width, each sentence is one line. With `everything`, whatever is folded and all rows are included.
     """
@@ -37,6 +37,11 @@ def page_lines(page: Page, width: int | None, *, color: bool = False, everything
         for line in map(clean, [each.heading, *each.text.rstrip().expandtabs(4).split("\n")]):
             yield from wrapped(line, width, indent=INDENT) if width else [line]
         has_gap = False
+    for part in page.parts:
+        if part.is_data and not everything:
+            continue
+        yield from ("", *sentence_lines([part.title], width, style="bold", color=color))
+        yield from page_lines(part, width, color=color, everything=everything)
 
 
 def sentence_lines(

@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from steelyard.questions._figure_options import (
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
-        ReportOptions as ReportOptions,
     )
     from steelyard.questions._opening_runs import (
         EngineName as EngineName,

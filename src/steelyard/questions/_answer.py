@@ -254,14 +254,20 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
     def document(self) -> str:
         """Return its page as one HTML file, without keys and tokens."""
-        page = self._redacted_page()
-        return pages.document(page.title, [page])
+        return pages.document(self._redacted_page())
 
     def markdown(self) -> str:
         """Return its page as Markdown, without keys and tokens."""
         return "\n".join(pages.page_markdown(self._redacted_page()))
 
+    @property
+    def is_redacted(self) -> bool:
+        """Whether keys and tokens are redacted in HTML and Markdown."""
+        return True
+
     def _redacted_page(self) -> Page:
+        if not self.is_redacted:
+            return self.page()
         redaction = Redaction()
         page = redaction.tree(self).page()
         return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page

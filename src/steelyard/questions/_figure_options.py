@@ -149,32 +149,3 @@ class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
         default="mean",
     )
     min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)
-
-
-SECTIONS = (
-    "rank",
-    "measure",
-    "compare",
-    "judges",
-    "repeatability",
-    "speedup",
-    "usage",
-    "completeness",
-    "findings",
-    "runs",
-    "outputs",
-)
-"""Sections of a report, in order."""
-
-
-class ReportOptions(RankOptions):
-    """Options of `report`."""
-
-    title: str | None = doc("Report title.", default=None)
-    sections: Names = doc(
-        "Comma-separated sections (default: all): rank, measure, compare, judges, repeatability, speedup, "
-        "usage, completeness, findings, runs, outputs.",
-        default=(),
-    )
-    with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
-    redact: bool = doc("Redact API keys and tokens.", default=True)

@@ -109,6 +109,8 @@ class Question:
     """Help of `--all`, which shows the folded parts of the page; empty if the page has none."""
     examples: Examples
     """Options of example calls; the input is under the empty name."""
+    file: str
+    """File that the command writes unless other output is requested; empty if it prints the page."""
     appends_summary: bool
     """Whether `--summary FILE` appends the page as Markdown, for the job summary of CI."""
     path: str
@@ -237,6 +239,7 @@ def question(
     input_help: str = FILES_HELP,
     examples: Examples = (),
     all_parts: str = "",
+    file: str = "",
     appends_summary: bool = False,
     path: str | None = None,
     paged: str = "",
@@ -257,6 +260,7 @@ def question(
             input_help=input_help,
             all_parts=all_parts,
             examples=examples,
+            file=file,
             appends_summary=appends_summary,
             path=f"/{name}" if path is None else path,
             paged=paged,

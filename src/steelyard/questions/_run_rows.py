@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,10 +15,9 @@ from steelyard.metrics import catalog
 from steelyard.profiles import Profile
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Missing, iso
-from steelyard.results import RunRows
 
 if TYPE_CHECKING:
-    from steelyard.pages import Page
+    from steelyard.pages import Column, Page
     from steelyard.tables import RunTable
 
 MAX_ROWS = 50_000
@@ -39,6 +39,8 @@ class ListedRun(Part, frozen=True, kw_only=True):
     outcome: str | None = None
     """passed, failed, errored or not_scored; None without a verdict."""
     impl_rate: float | None = None
+    overall_score: float | None = None
+    """Score of a submission to an arena."""
     cost_usd: float | None = None
     total_tokens: float | None = None
     duration_seconds: float | None = None
@@ -65,21 +67,23 @@ class RunList(Answer, frozen=True, kw_only=True):
 
 def list_runs(table: RunTable, profile: Profile) -> RunList:
     """Return every run."""
-    rows = run_rows(table, profile, most=table.n)
-    names = [name for name in ListedRun.__struct_fields__ if name in rows.columns]
-    listed = zip(*(rows.columns[name] for name in names), strict=True)
-    runs = msgspec.convert([dict(zip(names, row, strict=True)) for row in listed], tuple[ListedRun, ...])
-    return RunList(runs=runs, sentence=rows.sentence, profile=profile.name, prices=table.price_table)
+    runs, sentence = listed_runs(table, profile, limit=table.n)
+    return RunList(runs=runs, sentence=sentence, profile=profile.name, prices=table.price_table)
 
 
-def page(answer: RunList) -> Page:
-    """Return one row per run, with a link to its page."""
-    values = {name: [getattr(run, name) for run in answer.runs] for name in ListedRun.__struct_fields__}
-    columns = {
+def run_columns(runs: Sequence[ListedRun]) -> dict[str, Column]:
+    """Return the columns in which a run has a value."""
+    values = {name: [getattr(run, name) for run in runs] for name in ListedRun.__struct_fields__}
+    return {
         name: pages.run_column(name, column, catalog())
         for name, column in values.items()
         if any(value is not None for value in column)
     }
+
+
+def page(answer: RunList) -> Page:
+    """Return one row per run, with a link to its page."""
+    columns = run_columns(answer.runs)
     if answer.runs:
         columns["run"] = replace(columns["run"], links=[pages.id_path("runs", run.run) for run in answer.runs])
     return pages.Page(
@@ -91,15 +95,15 @@ def page(answer: RunList) -> Page:
     )
 
 
-def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> RunRows:
-    """The runs in the order of their keys, whatever the order they were read in."""
+def listed_runs(table: RunTable, profile: Profile, *, limit: int | None = None) -> tuple[tuple[ListedRun, ...], str]:
+    """Return the runs in the order of their keys, up to a limit, and a sentence about all of them."""
     import polars as pl  # heavy, like the engine
 
     from steelyard.engines import engine_of
 
-    most = MAX_ROWS if most is None else most
+    limit = MAX_ROWS if limit is None else limit
     if not table.n:
-        return RunRows(columns={}, count=0, total=0, sentence="There are no runs.")
+        return (), "There are no runs."
     present = table.frame.collect_schema().names()
     wanted = [name for name in ("id", *KEYS, "outcome", "start_time") if name in present]
     frame = table.frame.select(wanted).collect()
@@ -108,11 +112,10 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
             frame = frame.with_columns(pl.Series(name, values).fill_nan(None))
     order = [name for name in (*KEYS, "id") if name in present]
     frame = frame.sort(order, nulls_last=True, maintain_order=True)
-    columns = {name: frame[name].head(most).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)}
+    columns = {name: frame[name].head(limit).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)}
     stated = frame["outcome"].to_list() if "outcome" in present else [None] * table.n
     rates = frame["pass_rate"].to_list() if "pass_rate" in frame.columns else [None] * table.n
     outcomes = [VERDICTS.get(rate, outcome) for rate, outcome in zip(rates, stated, strict=True)]
-    count = min(table.n, most)
     starts = [
         None if start is None else iso(round(start * 1_000_000))[:16].replace("T", " ")
         for start in columns.get("start_time", ())
@@ -120,14 +123,14 @@ def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> R
     shown = {
         "run": columns["id"],
         **{name: columns[name] for name in KEYS if name in columns},
-        "outcome": outcomes[:count],
+        "outcome": outcomes[:limit],
         **{name: columns[name] for name in FIGURES[1:]},
         "started": starts,
     }
-    known = {name: values for name, values in shown.items() if any(value is not None for value in values)}
-    return RunRows(
-        columns=known, count=count, total=table.n, sentence=_sentence(outcomes, frame["task"].n_unique(), table.rows)
-    )
+    names = [name for name, values in shown.items() if values]
+    runs = [dict(zip(names, row, strict=True)) for row in zip(*(shown[name] for name in names), strict=True)]
+    sentence = _sentence(outcomes, frame["task"].n_unique(), table.rows)
+    return msgspec.convert(runs, tuple[ListedRun, ...]), sentence
 
 
 def _sentence(outcomes: list[str | None], tasks: int, kind: str) -> str:

@@ -19,7 +19,7 @@ from steelyard.questions._arena import open_arena
 from steelyard.questions._arena_views import task_leaderboard
 from steelyard.questions._opening_runs import RecordReader, open_mapping, reject_unrecognized
 from steelyard.questions._options import RunOptions
-from steelyard.questions._report_inputs import SortedInputs, sort_inputs
+from steelyard.questions._sorted_inputs import SortedInputs, sort_inputs
 from steelyard.questions.read import read
 from steelyard.records import Run
 from steelyard.settings import is_stdin

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         reading_tables as reading_tables,
     )
     from steelyard.reports._report_files import (
-        report_lead as report_lead,
         result_document as result_document,
         result_html as result_html,
         result_markdown as result_markdown,

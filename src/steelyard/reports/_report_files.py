@@ -8,14 +8,11 @@ from typing import Literal
 
 from steelyard.formatting import counted
 from steelyard.pages import (
-    Facts,
     Page,
     PageTable,
     TextTable,
     add_row,
     document,
-    folded_facts,
-    markdown_text,
     page_markdown,
     plain_table as text_table,
     plain_table_html,
@@ -23,8 +20,8 @@ from steelyard.pages import (
 )
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
-from steelyard.reports.pages import page_of, report_pages
-from steelyard.results import Report, Result
+from steelyard.reports.pages import page_of
+from steelyard.results import Result
 
 TEXT_ROWS = 50
 """Rows of a table in a text, which may be printed by the way."""
@@ -71,21 +68,11 @@ def _text_table(table: PageTable) -> TextTable:
 
 def result_document(result: Result) -> str:
     """The result as one HTML file, without keys and tokens."""
-    if isinstance(result, Report):
-        shown, pages, facts = _shown(result)
-        return document(shown.title, pages, lead=report_lead(shown), counts=_counts(shown), facts=facts)
-    page = _page(result)
-    return document(page.title, [page])
+    return document(_page(result))
 
 
 def result_markdown(result: Result) -> str:
     """The result for a pull request: answers and the first rows of tables; every foreign text is escaped."""
-    if isinstance(result, Report):
-        shown, pages, facts = _shown(result)
-        lines = [f"# {markdown_text(shown.title)}", "", f"**{markdown_text(report_lead(shown))}**", ""]
-        lines += [markdown_text(_counts(shown)), ""]
-        lines += [line for page in pages if page.name not in ("runs", "outputs") for line in page_markdown(page)]
-        return "\n".join([*lines, *folded_facts("Inputs and methods", facts)])
     return "\n".join(page_markdown(_page(result)))
 
 
@@ -94,32 +81,3 @@ def _page(result: Result) -> Page:
     redaction = Redaction()
     page = page_of(redaction.tree(result))
     return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page
-
-
-def _shown(report: Report) -> tuple[Report, tuple[Page, ...], Facts]:
-    """The report as it may be shown, its pages, and what it rests on."""
-    redaction = Redaction()
-    shown = redaction.tree(report) if report.redact else report
-    pages = report_pages(shown)
-    taken_out = redaction.summary or "nothing"
-    facts = (
-        *(("input", f"{each.name}, sha256 {each.sha256 or 'unknown'}") for each in shown.inputs),
-        ("profile", shown.profile),
-        ("prices", shown.prices),
-        ("redacted", taken_out if report.redact else "no: keys and tokens are not redacted"),
-        *((f"no {name} section", reason) for name, reason in shown.omitted.items()),
-        ("made by", f"Steelyard {shown.version}"),
-        ("command", shown.commands["report"]),
-    )
-    return shown, pages, facts
-
-
-def report_lead(report: Report) -> str:
-    """The answer of the first section that has one, else what was read."""
-    parts = [report.results[name] for name in report.sections if name in report.results]
-    return page_of(parts[0]).answer if parts else report.runs.sentence
-
-
-def _counts(report: Report) -> str:
-    """Return what ran, unless the lead contains it or there are no runs (repeated answers, timings)."""
-    return "" if not report.runs.total or report_lead(report) == report.runs.sentence else report.runs.sentence

@@ -124,12 +124,6 @@ if TYPE_CHECKING:
         FormatCount as FormatCount,
         ReadSummary as ReadSummary,
     )
-    from steelyard.results._report import (
-        Report as Report,
-        ReportInput as ReportInput,
-        ReportOutput as ReportOutput,
-        RunRows as RunRows,
-    )
     from steelyard.results._review_desk import (
         ReviewDesk as ReviewDesk,
     )

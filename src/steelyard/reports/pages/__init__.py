@@ -11,8 +11,5 @@ if TYPE_CHECKING:
         PAGES as PAGES,
         page_of as page_of,
     )
-    from steelyard.reports.pages._report import (
-        report_pages as report_pages,
-    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,9 +1,9 @@
-"""The sections of a report: which commands the inputs have something for, with which options, and what each gives."""
+"""Sections of a report: the questions that the inputs support, their options and answers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,36 +18,23 @@ from steelyard.option_names import option
 from steelyard.questions._answer import Answer
 from steelyard.questions._commands import command_of
 from steelyard.questions._declaration import Options
-from steelyard.questions._figure_options import (
-    SECTIONS,
-    MeasureOptions,
-    RankOptions,
-    ReportOptions,
-)
+from steelyard.questions._figure_options import MeasureOptions, RankOptions
 from steelyard.questions._grouping import default_keys
 from steelyard.questions._measured_tables import is_arena
 from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
-from steelyard.questions._record_sums import RecordSums
-from steelyard.questions._report_inputs import SortedInputs, described_inputs
-from steelyard.questions.compare import CompareOptions, Comparison, compare
-from steelyard.questions.completeness import CompletenessSummary
-from steelyard.questions.judges import Judges, JudgesOptions, judges as examine_judges
-from steelyard.questions.measure import ALL, Measurement, measure
+from steelyard.questions._sorted_inputs import SortedInputs
+from steelyard.questions.compare import CompareOptions, compare
+from steelyard.questions.judges import JudgesOptions, judges
+from steelyard.questions.measure import ALL, measure
 from steelyard.questions.rank import Ranking, rank
-from steelyard.questions.repeatability import (
-    KEYS as REPEAT_KEYS,
-    Repeatability,
-    RepeatabilityOptions,
-    repeatability,
-)
+from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, RepeatabilityOptions, repeatability
+from steelyard.questions.report._answer import ReportInput, ReportOutput
+from steelyard.questions.report._inputs import described_inputs
+from steelyard.questions.report._options import SECTIONS, ReportOptions
+from steelyard.questions.report._record_sums import RecordSums
 from steelyard.questions.show import PIECE_CHARACTERS
-from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
-from steelyard.questions.usage import UsageSummary
+from steelyard.questions.speedup import SpeedupOptions, speedup
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
-from steelyard.results import (
-    ReportInput,
-    ReportOutput,
-)
 from steelyard.settings import STDIN, is_stdin
 
 if TYPE_CHECKING:
@@ -58,13 +45,13 @@ MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
 """Options for runs that are already read and filtered."""
 
-Part = TypeVar("Part", bound=Answer)
+AnswerT = TypeVar("AnswerT", bound=Answer)
 OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 @dataclass
 class ReportSections:
-    """What a report holds, found out section by section."""
+    """Answers of a report, section by section."""
 
     options: ReportOptions
     source: Any = None
@@ -72,14 +59,8 @@ class ReportSections:
     inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
     all_inputs: Sequence[Path | PlacedRun] = ()
     described: tuple[ReportInput, ...] = ()
-    ranking: Ranking | None = None
-    measurement: Measurement | None = None
-    comparison: Comparison | None = None
-    judges: Judges | None = None
-    repeatability: Repeatability | None = None
-    speedup: SpeedupResult | None = None
-    usage: UsageSummary | None = None
-    completeness: CompletenessSummary | None = None
+    results: dict[str, Answer] = field(default_factory=dict)
+    """By section."""
     outputs: list[ReportOutput] = field(default_factory=list)
     outputs_left_out: int = 0
     omitted: dict[str, str] = field(default_factory=dict)
@@ -96,7 +77,6 @@ class ReportSections:
             if name not in SECTIONS:
                 raise UnknownNameError("section", name, SECTIONS)
         self.sections = tuple(name for name in SECTIONS if not named or name in named)
-        self._named = bool(named)
         self.metrics = tuple(name for name in self.options.metrics if _section_of(name) == "measure")
 
     def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
@@ -104,14 +84,16 @@ class ReportSections:
         paths = [str(path) for path in inputs if isinstance(path, Path)]
         if is_arena(self.source):
             paths = [self.source.store.address]
-        self.commands[section] = command_of(section, paths or ["RUNS"], options)
+        command = command_of(section, paths or ["RUNS"], options)
+        self.commands[section] = command if section == "report" else f"{command} --json"
 
     def check_metrics(self) -> None:
         """Raise an error if a requested metric is in no section."""
-        results = {"measure": self.measurement, "repeatability": self.repeatability, "speedup": self.speedup}
+        ranking = self.results.get("rank")
+        ranked = ranking.metrics if isinstance(ranking, Ranking) else ()
         for name in self.options.metrics:
             section = _section_of(name)
-            if results[section] is None and not (self.ranking is not None and name in self.ranking.metrics):
+            if section not in self.results and name not in ranked:
                 if section in self.omitted:
                     raise UsageError(f"the report cannot show {name}: {self.omitted[section]}")
                 raise UsageError(f"{name} is in section {section}", hint=option("sections", section))
@@ -130,22 +112,24 @@ class ReportSections:
     def over_runs(self, table: RunTable) -> None:
         """The sections that are made from runs."""
         by = self._by(table)
+        ranking = None
         if "rank" in self.sections or "compare" in self.sections:
             self._report_progress("ranking")
-            self.ranking = self._ranked(by)
+            ranking = self._ranked(by)
         if "compare" in self.sections:
             self._report_progress("comparing the leaders")
-            self.comparison = self._leaders(by)
-        if self.ranking is not None and len(self.ranking.groups) < 2:
+            self._compare_leaders(ranking, by)
+        if ranking is not None and len(ranking.groups) < 2:
             self.omitted["rank"] = "fewer than two groups to rank"
-            self.ranking = None
-        if self._named and "rank" not in self.sections:
-            self.ranking = None
+            del self.results["rank"]
+        if "rank" not in self.sections:
+            self.results.pop("rank", None)
         if "measure" in self.sections:
             self._report_progress("measuring")
-            self.measurement = self._measured(by, interval="auto")
-        elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
+            self._measured(by, interval="auto")
+        elif "findings" in self.sections:  # anomalies of single runs are found by measuring them
             self._measured(by, interval="none")
+            self.results.pop("measure", None)
             self.omitted.pop("measure", None)
         if {"judges", "repeatability", "usage", "completeness", "outputs"} & set(self.sections):
             self._over_records(by)
@@ -175,33 +159,34 @@ class ReportSections:
         self.keep_command("rank", options, self.inputs.runs)
         return self._part("rank", lambda: rank(self.source, options=self._chosen(options)))
 
-    def _measured(self, by: tuple[str, ...], *, interval: str) -> Measurement | None:
+    def _measured(self, by: tuple[str, ...], *, interval: str) -> None:
         shared = MeasureOptions.declared.keys() & RankOptions.declared.keys()
         unused = {"metrics", "confidence"} if interval == "none" else {"metrics"}
         values = {name: getattr(self.options, name) for name in shared - unused}
         metrics = (*self.metrics, ALL) if self.metrics or is_arena(self.source) else ()
         options = MeasureOptions(**values | {"by": by, "interval": interval, "metrics": metrics})
         self.keep_command("measure", options, self.inputs.runs)
-        return self._part("measure", lambda: measure(self.source, options=self._chosen(options)))
+        self._part("measure", lambda: measure(self.source, options=self._chosen(options)))
 
-    def _leaders(self, by: tuple[str, ...]) -> Comparison | None:
-        places = self.ranking.groups if self.ranking is not None else ()
-        if len(places) < 2:
+    def _compare_leaders(self, ranking: Ranking | None, by: tuple[str, ...]) -> None:
+        leaders = ranking.groups[:2] if ranking is not None else ()
+        if len(leaders) < 2:
             self.omitted["compare"] = "a comparison needs at least two ranked groups"
-            return None
-        first, second = ({key: value for key, value in place.key.items() if value is not None} for place in places[:2])
-        if first == second or any(value is None for place in places[:2] for value in place.key.values()):
+            return
+        first, second = (
+            {key: str(value) for key, value in group.key.items() if value is not None} for group in leaders
+        )
+        if first == second or any(value is None for group in leaders for value in group.key.values()):
             self.omitted["compare"] = f"the two leading groups do not both have {', '.join(by)}"
-            return None
+            return
         shared = CompareOptions.declared.keys() & RankOptions.declared.keys()
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
-        options = CompareOptions(**values, baseline=_texts(second), candidate=_texts(first))
+        options = CompareOptions(**values, baseline=second, candidate=first)
         self.keep_command("compare", options, self.inputs.runs)
         try:
-            return self._part("compare", lambda: compare(self.source, options=self._chosen(options)))
-        except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
+            self._part("compare", lambda: compare(self.source, options=self._chosen(options)))
+        except UsageError as error:  # tiers of two schemes, or a name that no filter can select
             self.omitted["compare"] = error.message
-            return None
 
     def _over_records(self, by: tuple[str, ...]) -> None:
         """Yield the sections that need whole records: judges and outputs."""
@@ -239,13 +224,13 @@ class ReportSections:
                 self.omitted[section] = "a table of runs does not contain the full records"
         if "usage" in sums.asked and self.inputs.runs:
             try:
-                self.usage = self._part("usage", partial(sums.used, rejected_count=rejected_count))
+                used = self._part("usage", partial(sums.used, rejected_count=rejected_count))
             except UsageError as error:  # a model that runs name, and none of their calls
-                self.omitted["usage"] = error.message
-            if self.usage is None:
+                self.omitted["usage"], used = error.message, None
+            if used is None:
                 self.omitted.setdefault("usage", "no run reports tokens or cost")
         if "completeness" in sums.asked and self.inputs.runs:
-            self.completeness = self._part("completeness", sums.covered)
+            self._part("completeness", sums.covered)
 
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
         shared = JudgesOptions.declared
@@ -255,7 +240,7 @@ class ReportSections:
             self.omitted["judges"] = "no run has judgments"
             return
         chosen = options.replace(**CHOSEN)
-        self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
+        self._part("judges", lambda: judges(judged, options=chosen))
 
     def _show_outputs(self) -> None:
         left = MAX_OUTPUT_CHARS
@@ -284,42 +269,39 @@ class ReportSections:
             answered = self.inputs.runs if self._answered else ()
             self.keep_command("repeatability", options, [*self.inputs.experiments, *answered])
             self._report_progress("comparing outputs")
-            self.repeatability = (
-                self._part("repeatability", lambda: repeatability(outputs, options=options)) if outputs else None
-            )
-            if not outputs:
+            if outputs:
+                self._part("repeatability", lambda: repeatability(outputs, options=options))
+            else:
                 self.omitted["repeatability"] = "no task has two outputs of the same configuration"
         if "speedup" in self.sections:
             speedups = SpeedupOptions(prices=self.options.prices)
             self.keep_command("speedup", speedups, self.inputs.timings)
             self._report_progress("comparing timings")
             timings = self.inputs.timings
-            self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
-            if not timings:
+            if timings:
+                self._part("speedup", lambda: speedup(timings, options=speedups))
+            else:
                 self.omitted["speedup"] = "no input contains timings"
 
-    def _part(self, section: str, made: Callable[[], Part | None]) -> Part | None:
-        """The result of a section; where the data do not allow it, why."""
+    def _part(self, section: str, ask: Callable[[], AnswerT | None]) -> AnswerT | None:
+        """Keep the answer of a section, or the reason if the data do not support it."""
         try:
-            part = made()
+            answer = ask()
         except InputError as error:
             self.omitted[section] = error.message
             return None
-        if part is None:
+        if answer is None:
             return None
+        self.results[section] = answer
         # without a contract there is no canon, and no code is run to find one
-        self.findings += [finding for finding in part.findings if finding.code != "no_canon"]
-        return part
+        self.findings += [finding for finding in answer.findings if finding.code != "no_canon"]
+        return answer
 
 
 def _section_of(metric: str) -> str:
     """Return the section that shows a metric."""
     row = catalog()[metric].row
     return "repeatability" if row == "prompt" else "speedup" if row in ("attempt", "benchmark") else "measure"
-
-
-def _texts(key: Mapping[str, str | int | None]) -> dict[str, str]:
-    return {name: str(value) for name, value in key.items()}
 
 
 def _output_order(run: Run) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from steelyard.questions._figure_options import ReportOptions
 from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions, CompletenessSummary
+from steelyard.questions.report._options import ReportOptions
 from steelyard.questions.usage import UsageAdding, UsageOptions, UsageSummary
 from steelyard.records import Run, RunChooser
 

@@ -1,27 +1,42 @@
-"""Report: every command that the inputs have something for, over the same runs, as one result."""
+"""Write a self-contained HTML or Markdown report.
+
+The report contains every section that the inputs support and loads nothing from the network. Without another output
+option, it is written to report.html; a .md file is for pull requests. Inputs are runs, SKYT experiment files and
+timings, or the store of an arena. No code is run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from steelyard.questions._figure_options import ReportOptions
 from steelyard.questions._measured_tables import arena_of, is_arena, open_table, usual_metrics
 from steelyard.questions._opening_runs import Measurable, each_input, reject_labels, table_of
 from steelyard.questions._question import question
-from steelyard.questions._report_inputs import sort_inputs
-from steelyard.questions._report_sections import ReportSections
-from steelyard.questions._run_rows import run_rows
+from steelyard.questions._run_rows import listed_runs
+from steelyard.questions._sorted_inputs import sort_inputs
+from steelyard.questions.report._answer import (
+    RESULTS,
+    Report as Report,
+    ReportInput as ReportInput,
+    ReportOutput as ReportOutput,
+)
+from steelyard.questions.report._options import ReportOptions as ReportOptions
+from steelyard.questions.report._page import page as page
+from steelyard.questions.report._sections import ReportSections
 from steelyard.records import Finding, set_aside_findings
-from steelyard.results import Report, ReportInput
 from steelyard.version import __version__
 
 
-@question(ReportOptions)
+@question(
+    ReportOptions,
+    path="",
+    file="report.html",
+    examples=({"by": "agent,model", "out": "report.html"}, {"metrics": "pass_rate,r_prog"}),
+)
 def report(runs: Measurable, options: ReportOptions) -> Report:
     """Create a report with every section that the inputs support; save it as .html or .md.
-
-    Inputs are runs, SKYT experiment files and the inputs of `speedup`, or the store of an arena. No code is run.
 
     >>> import steelyard as sy
     >>> made = sy.report(sy.demo_runs(), sections=["measure"], title="Demonstration")
@@ -47,26 +62,24 @@ def report(runs: Measurable, options: ReportOptions) -> Report:
         work.over_runs(table)
     work.over_files()
     work.check_metrics()
-    names = [each.name for each in work.described]
+    names = [Path(each.name).name or each.name for each in work.described]
     work.keep_command("report", options, work.all_inputs)
+    listed, sentence = listed_runs(table, profile)
+    findings = [*set_aside_findings(table.rejected), *table.findings, *work.findings]
+    results: dict[str, Any] = {RESULTS[section]: answer for section, answer in work.results.items()}  # Any: answers
     return Report(
-        title=options.title or f"Report on {', '.join(Path(name).name or name for name in names) or 'a table of runs'}",
+        title=options.title or f"Report on {', '.join(names) or 'a table of runs'}",
         inputs=work.described,
-        runs=run_rows(table, profile),
-        ranking=work.ranking,
-        measurement=work.measurement,
-        comparison=work.comparison,
-        judges=work.judges,
-        repeatability=work.repeatability,
-        speedup=work.speedup,
-        usage=work.usage,
-        completeness=work.completeness,
+        sentence=sentence,
+        run_count=table.n,
+        runs=listed,
+        **results,
         outputs=tuple(work.outputs),
         outputs_left_out=work.outputs_left_out,
         sections=work.sections,
         omitted=work.omitted,
         commands=work.commands,
-        findings=_each_once([*set_aside_findings(table.rejected), *table.findings, *work.findings]),
+        findings=_each_once(findings),
         profile=profile.name,
         prices=table.price_table,
         version=__version__,
