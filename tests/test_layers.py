@@ -224,7 +224,7 @@ def test_imports_flow_only_as_the_table_allows() -> None:
         ("questions/measure/__init__.py", "from steelyard import cli", "questions may not import cli"),
         ("questions/analysis/_ranking.py", "from steelyard.records._run import Run", "is behind the door of records"),
         (
-            "cli/report.py",
+            "cli/serve.py",
             "from steelyard.questions._question import question",
             "is behind the door of questions",
         ),
