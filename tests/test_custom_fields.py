@@ -168,7 +168,7 @@ def test_a_metric_takes_own_keys_of_a_declared_kind_on_every_verb(tmp_path: Path
     assert groups["change"]["latency_of_pass"]["value"] == 0.5
     assert groups["main"]["latency_of_pass"]["value"] == 0.5 / 0.75
     one = steelyard("explain", file, "latency", "--run", "main-3", **plugged)
-    assert "x_latency = 0.5  A custom field." in one.stdout
+    assert "└ x_latency    0.5  Custom field." in one.stdout
 
 
 def test_numbers_and_columns_agree_on_own_keys() -> None:

@@ -25,7 +25,7 @@ REFUSED = (
     ("arena", "init", "--profile", BAD),
     ("arena", "history", "--submitter", BAD),
     ("arena", "history", "--task", BAD),
-    ("arena", "history", "--since", BAD),
+    ("arena", "changes", "--since", BAD),
     ("arena", "rescore", BAD),
     ("arena", "review", "list", BAD),
     ("arena", "leaderboard", BAD, "--out", "out.csv"),

@@ -13,8 +13,8 @@ from steelyard.cli import run
 
 SECONDS = 10
 """More than any of these takes on a busy machine."""
-NO_FILE = {"--out", "--write", "--report", "--summary", "--artifacts"}
-"""What is written, and the folder of artifacts."""
+NO_FILE = {"--out", "--write", "--report", "--summary", "--artifacts", "--results"}
+"""What is written, and the folders of artifacts and of results."""
 NAME_OR_PATH = {
     "--profile",
     "--prices",

@@ -113,7 +113,7 @@ def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys:
         ["history"],
         ["history", "--task", "fix-race"],
         ["history", "--submitter", "ada"],
-        ["history", "--since", "2026-01-01"],
+        ["changes", "--since", "2026-01-01"],
         ["bias"],
         ["compare-profiles", "arena-1", "arena-1"],
         ["rescore", "fix-race"],
@@ -508,7 +508,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["leaderboard", "fix-race", "--top", "0"], 2),
         (["leaderboard", "--sort", "speed"], 2),
         (["bias", "--confidence", "2"], 2),
-        (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
+        (["changes", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
         (["submit", "s.jsonl", "--prices", "spec"], 2),
         (["submit", "s.jsonl", "--submitter", "ada"], 2),
@@ -516,7 +516,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["show", "ant-9"], 2),
         (["show", "ant-1", "sped_score"], 2),
         (["leaderboard", "--until", "2026-11-01"], 2),
-        (["history", "--since", "tomorrow"], 2),
+        (["changes", "--since", "tomorrow"], 2),
         (["submit"], 2),
         (["rescore", "--policy", "curent"], 2),
         (["rescore", "fix-race", "--policy", "current"], 2),
@@ -699,8 +699,8 @@ def test_ranks_are_those_of_the_score_that_was_asked_for(
 
 
 def test_that_nothing_changed_is_said(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["arena", "history", "--since", "2999-01-01", *filled]) == 0
-    assert "nothing changed since 2999-01-01" in capsys.readouterr().out
+    assert run(["arena", "changes", "--since", "2999-01-01", *filled]) == 0
+    assert "Nothing changed since 2999-01-01" in capsys.readouterr().out
 
 
 def test_lower_bounds_stand_in_a_cell_as_every_list_does(

@@ -21,7 +21,7 @@ VIEWS = (
     ("leaderboard", "task"),
     ("leaderboard",),
     ("history", "--task", "task"),
-    ("history", "--since", "2020-01-01"),
+    ("changes", "--since", "2020-01-01"),
     ("task", "list"),
     ("task", "show", "task"),
     ("bias",),
@@ -90,5 +90,5 @@ def test_a_moment_that_utc_cannot_hold_is_refused(
     assert "outside the years 1 to 9999" in said.err
     assert "1 accepted" in said.out
     assert run(["arena", "leaderboard", "task", *filled]) == 0
-    assert run(["arena", "history", "--since", moment, *filled]) == 2
+    assert run(["arena", "changes", "--since", moment, *filled]) == 2
     assert "is not a date" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from steelyard.arena.views._history import slope_per_day
+from steelyard.questions.arena.history import slope_per_day
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (

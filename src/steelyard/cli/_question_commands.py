@@ -52,7 +52,8 @@ def command_named(name: str) -> Callable[..., int]:
         source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
         if question.takes not in ("nothing", "store"):
             source, given = (given or [None])[0] or None, given[1:]
-        with reading_progress(shown=not output.quiet) as progress, reporting(progress):
+        is_reading = question.takes not in ("nothing", "store")
+        with reading_progress(shown=is_reading and not output.quiet) as progress, reporting(progress):
             answer = question.ask(source, question.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
         if "exit_code" in answer.__struct_fields__:

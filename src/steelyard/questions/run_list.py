@@ -201,7 +201,8 @@ def page(answer: PlanTrials) -> Page:
     return pages.Page(
         name="run-list",
         title="How far is the plan?",
-        answer="\n".join(trial.id for trial in answer.trials) if answer.is_pending else f"{answer.about}.",
+        answer="" if answer.is_pending else f"{answer.about}.",
+        notes=tuple(trial.id for trial in answer.trials) if answer.is_pending else (),
         table=table,
         facts=(("results", answer.folder),),
     )
