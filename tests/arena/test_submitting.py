@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from steelyard.questions.arena.history import slope_per_day
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (
@@ -27,7 +26,7 @@ from steelyard.arena import (
 from steelyard.errors import StoreError, UnknownNameError, UsageError
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions.arena.changes import arena_changes
-from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.history import arena_history, slope_per_day
 from steelyard.records import (
     DecodeError,
     Failure,

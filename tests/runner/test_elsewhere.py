@@ -60,8 +60,7 @@ def test_trials_are_started_by_xargs(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "runs"
     plan.write_text(PLAN.format(attempts=4))
     line = ["xargs", "-P", "2", "-I", "{}", *trial_command(out), "{}"]
-    done = subprocess.run(line, input=listed(plan, out), capture_output=True)
-    assert done.returncode == 0, done.stderr
+    subprocess.run(line, input=listed(plan, out), check=True, capture_output=True)
     check_all_done(plan, out, 4)
 
 
@@ -101,6 +100,5 @@ def test_trials_are_started_by_gnu_parallel_over_ssh(tmp_path: Path, ssh: str) -
     plan.write_text(PLAN.format(attempts=12))
     host = f"2/{getpass.getuser()}@127.0.0.1"
     line = ["parallel", "--will-cite", "--ssh", ssh, "--sshlogin", host, *trial_command(out), "{}"]
-    done = subprocess.run(line, input=listed(plan, out), capture_output=True)
-    assert done.returncode == 0, done.stderr
+    subprocess.run(line, input=listed(plan, out), check=True, capture_output=True)
     check_all_done(plan, out, 12)
