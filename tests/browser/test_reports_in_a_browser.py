@@ -88,7 +88,12 @@ def test_the_keyboard_reaches_everything(name: str, made: Callable[[str], str], 
         if place in reached:
             break
         reached.add(place)
-    folded = window.page.evaluate("window.wanted.filter((each) => each.closest('details:not([open]) > pre')).length")
+    folded = window.page.evaluate(
+        """window.wanted.filter((each) => {
+            const around = each.tagName === "SUMMARY" ? each.parentElement.parentElement : each;
+            return around.closest("details:not([open])");
+        }).length"""
+    )
     assert len(reached - {-1}) == count - folded
 
 

@@ -67,7 +67,7 @@ def page(answer: Seasons) -> Page:
     )
     return pages.Page(
         name="seasons",
-        title="Seasons",
+        title="Which seasons are frozen?",
         answer=f"{answer.about}." if entries else "No seasons yet. Create one: steelyard arena season create NAME",
         table=pages.PageTable(caption="Seasons", columns=columns),
     )
