@@ -24,7 +24,18 @@ from test_results import MADE
 KINDS = {kind.__name__ for kind in (*PAGES, *(question_named(name).answer for name in question_names()))}
 PAGED = [name for name in MADE if name.split()[0] in KINDS]
 Made = Callable[[str], Result]
-OF_ONE = ("Comparison", "Judges", "Matrix", "Measurement", "Prices", "Profiles", "Ranking", "SpeedupResult")
+OF_ONE = (
+    "Comparison",
+    "Judges",
+    "Matrix",
+    "Measurement",
+    "Prices",
+    "Profiles",
+    "Ranking",
+    "Repeatability",
+    "Report",
+    "SpeedupResult",
+)
 """Verbs that refuse to answer over nothing, or whose parts belong together."""
 
 

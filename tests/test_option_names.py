@@ -43,7 +43,7 @@ COMMANDS: dict[str, set[str]] = {
     "questions/_commands.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
     "reports/_dashboard_forms.py": {"--reason", "--reviewer", "--score"},
-    "reports/pages/_report.py": {"--json"},
+    "questions/report/_sections.py": {"--json"},
     "store/_store.py": {"--store"},
 }
 """Whole commands to copy: examples, the commands that pages show, and how to create or upgrade a store."""

@@ -132,5 +132,5 @@ def test_what_is_no_regular_file_is_refused_at_once_by_every_command(
 
 def test_every_kind_of_file_is_among_the_cases() -> None:
     named = {argument for _, argument in FIRST_CASES}
-    assert {"FILES", "PATHS", "INPUTS", "--contract", "--targets", "--task-map", "--nop", "--tests"} <= named
+    assert {"FILES", "PATHS", "--contract", "--targets", "--task-map", "--nop", "--tests"} <= named
     assert named == {argument for _, argument in CASES}

@@ -57,7 +57,7 @@ def test_asked_answered_and_failed_samples_are_shown_by_setting(tmp_path: Path) 
     cold, warm = told["seed=7,temperature=0.0"], told["temperature=1.0"]
     assert (cold.n, cold.failed, cold.metrics["r_raw"]) == (4, 0, 1.0)
     assert (warm.n, warm.failed) == (0, 4)
-    assert [finding.message for finding in warm.findings if finding.code == "failed_samples"] == [
+    assert [finding.message for finding in repeated.findings if finding.code == "failed_samples"] == [
         "4 of 4 samples failed without an output and are not compared"
     ]
     assert cold.samples[0].compliant_pre is True

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.formatting import counted, difference_text, interval_name, quantity
+from steelyard.formatting import counted, decimal_bounds, difference_text, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.questions.repeatability._answer import OutputSample, PromptResult, Repeatability
 from steelyard.statistics import LEVEL
@@ -211,7 +211,7 @@ def _flag(value: bool | None) -> str | None:
 
 
 def _steps(sample: OutputSample) -> Iterator[str]:
-    yield from (f"{each.step} ({each.before:.3f} to {each.after:.3f})" for each in sample.steps)
+    yield from (f"{each.step} ({decimal_bounds(each.before, each.after, decimals=3)})" for each in sample.steps)
 
 
 def _marks(sample: OutputSample) -> Iterator[str]:
