@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     )
     from steelyard.pages._catalog import (
         catalog_page as catalog_page,
-        fields_table as fields_table,
         other_catalogs as other_catalogs,
     )
     from steelyard.pages._columns import (
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
         text as text,
     )
     from steelyard.pages._markdown import (
-        folded_facts as folded_facts,
         page_markdown as page_markdown,
     )
     from steelyard.pages._metric_figures import (

@@ -128,7 +128,7 @@ class RunsSource:
         return repr([(str(path.resolve()), path.stat().st_ino) for path in self.paths]).encode()
 
     def warm(self) -> None:
-        """Read the runs, if there are any besides timings and experiments."""
+        """Read the runs, unless there are only timings and experiments."""
         if self.run_paths():
             self.table()
 

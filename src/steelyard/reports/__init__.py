@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         outliers_line as outliers_line,
         profile_lines as profile_lines,
         rescored_line as rescored_line,
-        review_line as review_line,
         reviewed_lines as reviewed_lines,
         submitted_line as submitted_line,
         task_heading_lines as task_heading_lines,

@@ -107,7 +107,6 @@ if TYPE_CHECKING:
         USUAL_WIDTH as USUAL_WIDTH,
         Result as Result,
         Row as Row,
-        json_number as json_number,
         json_values as json_values,
         pandas_frame as pandas_frame,
         versioned as versioned,

@@ -29,11 +29,6 @@ def json_number(value: float | None) -> float | str | None:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def json_numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
-    """Return the mapping with each number as strict JSON."""
-    return {name: json_number(value) if isinstance(value, float) else value for name, value in shape.items()}
-
-
 def json_values(value: Any) -> Any:  # Any: JSON values
     """Return the value with infinity as a string, because JSON has no such number."""
     if isinstance(value, float):
