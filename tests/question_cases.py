@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import steelyard as sy
 from arena_results import learning, rated_arena
 from steelyard.questions import Answer, Question, add_user, create_season, demo_files, question_named, review_submission
+from steelyard.questions.read import RunReading
 from steelyard.records import encode_run
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -145,6 +147,51 @@ CASES = [
 """At least one per question; together they show every part of an answer."""
 
 
+@dataclass(frozen=True, eq=False)
+class CommandCase:
+    """A command whose function is not declared as a question, because it writes or reads more than runs."""
+
+    words: tuple[str, ...]
+    """Words of the command; `{folder}` is the folder of `write_inputs`."""
+    function: Callable[[Path], Answer]
+    everything: bool = False
+    """Whether the command prints folded parts of the page too."""
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+    def inputs(self, folder: Path) -> list[Path]:
+        return [folder]
+
+    def ask(self, folder: Path) -> Answer:
+        return self.function(folder)
+
+    def words_in(self, folder: Path) -> list[str]:
+        return [word.format(folder=folder) for word in self.words]
+
+
+def read_summary(*names: str) -> Callable[[Path], Answer]:
+    """The summary of `read` of files."""
+
+    def summary(folder: Path) -> Answer:
+        reading = RunReading([folder / name for name in names])
+        deque(reading, maxlen=0)
+        return reading.summary
+
+    return summary
+
+
+COMMAND_CASES = [
+    CommandCase(("read", "{folder}/runs.jsonl"), read_summary("runs.jsonl")),
+    CommandCase(
+        ("read", "{folder}/runs.jsonl", "{folder}/timings", "{folder}/rejected.jsonl", "{folder}/plan.toml"),
+        read_summary("runs.jsonl", "timings", "rejected.jsonl", "plan.toml"),
+    ),
+]
+"""Calls of the commands that print an answer and are not questions."""
+
+
 TASKS = sorted({run.task for run in sy.demo_runs()})[:10]
 
 
@@ -180,6 +227,8 @@ def write_inputs(folder: Path) -> Path:
     sy.run(folder / "plan.toml", out=folder / "plan-results", only="done")
     (folder / "runs.jsonl").write_text(demo_records(), "utf-8")
     outputs = [{"id": id_, "task": "t", "output": {"text": f"one\n\tif {id_}:\n"}} for id_ in "ab"]
+    rejected = [{"task": "t"}, {"task": "t", "cost_usd": -1}, {"task": "t", "usge": {}}]
+    (folder / "rejected.jsonl").write_text("\n".join(map(json.dumps, rejected)), "utf-8")
     (folder / "outputs.jsonl").write_text("\n".join(map(json.dumps, outputs)), "utf-8")
     arena = rated_arena(folder)
     add_user(arena, "team", "blue")

@@ -11,16 +11,16 @@ from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import pytest
 
 import steelyard as sy
-from question_cases import CASES, Case, store_address, write_inputs
+from question_cases import CASES, COMMAND_CASES, Case, CommandCase, store_address, write_inputs
 from serving import Served, serving
 from steelyard.cli import run
-from steelyard.pages import Page, PageTable, page_text, text as html_text
+from steelyard.pages import Page, PageTable, csv_text, page_text, text as html_text
 from steelyard.questions import (
     Answer,
     ArenaSource,
@@ -34,9 +34,13 @@ from steelyard.questions import (
 from test_report import agrees, numbers_in, unpacked
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
+AnyCase: TypeAlias = Case | CommandCase
+Ask: TypeAlias = Callable[[AnyCase], Answer]
 RESERVED = {"limit", "after", "sort", "find", "json", "csv", "out", "figure", "quiet", "summary", "all"}
 """Names of paging and of output, which no option of a question may use."""
 EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+EACH_COMMAND = pytest.mark.parametrize("case", COMMAND_CASES, ids=lambda case: case.name)
+EACH_ANSWER = pytest.mark.parametrize("case", [*CASES, *COMMAND_CASES], ids=lambda case: case.name)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ask(inputs: Path) -> Callable[[Case], Answer]:
+def ask(inputs: Path) -> Ask:
     """The answer of a case; it is computed once."""
     return cache(lambda case: case.ask(*case.inputs(inputs)))
 
@@ -81,12 +85,14 @@ def tables_of(answer: Answer) -> list[PageTable]:
     return [table for page in pages_of(answer) for table in page.tables]
 
 
-def printed(*words: str, monkeypatch: pytest.MonkeyPatch, width: int = 80) -> str:
+def printed(
+    *words: str, monkeypatch: pytest.MonkeyPatch, width: int = 80, statuses: tuple[int, ...] = (0, 3, 4)
+) -> str:
     """What a command prints on stdout."""
     monkeypatch.setenv("COLUMNS", str(width))
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(io.StringIO()):
-        assert run(list(words)) in (0, 3, 4)
+        assert run(list(words)) in statuses
     return out.getvalue()
 
 
@@ -102,7 +108,7 @@ def test_every_question_has_a_case() -> None:
 @EACH
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_question_prints_the_same_in_python_and_on_the_command_line(
-    case: Case, width: int, ask: Callable[[Case], Answer], inputs: Path, monkeypatch: pytest.MonkeyPatch
+    case: Case, width: int, ask: Ask, inputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(inputs)
     shown = printed(*case.words(inputs), monkeypatch=monkeypatch, width=width)
@@ -119,7 +125,7 @@ def test_question_prints_the_same_in_python_and_on_the_command_line(
 @EACH
 def test_question_gives_the_same_json_everywhere(
     case: Case,
-    ask: Callable[[Case], Answer],
+    ask: Ask,
     inputs: Path,
     served: Callable[[Case], Served],
     monkeypatch: pytest.MonkeyPatch,
@@ -137,20 +143,39 @@ def test_question_gives_the_same_json_everywhere(
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.source and case.is_remote], ids=lambda case: case.name)
 def test_question_is_asked_of_a_server_as_of_a_file(
-    case: Case, ask: Callable[[Case], Answer], inputs: Path, served: Callable[[Case], Served]
+    case: Case, ask: Ask, inputs: Path, served: Callable[[Case], Served]
 ) -> None:
     answer = case.ask(sy.connect(served(case).address))
     assert answer == read_answer(type(answer), as_served(ask(case), inputs))
 
 
-@EACH
-def test_answer_is_read_from_its_own_json(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_COMMAND
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_command_prints_the_text_and_the_json_of_its_answer(
+    case: CommandCase,
+    width: int,
+    ask: Ask,
+    inputs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = ask(case)
+    shown = printed(*case.words_in(inputs), monkeypatch=monkeypatch, width=width, statuses=(0, 1))
+    assert shown.rstrip("\n") == answer.text(width, everything=case.everything)
+    assert all(len(line) <= width for line in shown.splitlines())
+    shape = json.loads(printed(*case.words_in(inputs), "--json", monkeypatch=monkeypatch, statuses=(0, 1)))
+    assert shape == answer.to_dict()
+    rows = printed(*case.words_in(inputs), "--csv", monkeypatch=monkeypatch, statuses=(0, 1))
+    assert rows == csv_text(answer.to_dicts())
+
+
+@EACH_ANSWER
+def test_answer_is_read_from_its_own_json(case: AnyCase, ask: Ask) -> None:
     answer = ask(case)
     assert read_answer(type(answer), json.loads(json.dumps(answer.to_dict()))) == answer
 
 
-@EACH
-def test_rows_are_flat_and_have_the_same_columns(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_rows_are_flat_and_have_the_same_columns(case: AnyCase, ask: Ask) -> None:
     rows = ask(case).to_dicts()
     assert rows
     assert all(row.keys() == rows[0].keys() for row in rows)
@@ -159,8 +184,8 @@ def test_rows_are_flat_and_have_the_same_columns(case: Case, ask: Callable[[Case
     assert ask(case).to_polars().height == len(rows)
 
 
-@EACH
-def test_every_number_of_a_table_is_in_the_json(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_every_number_of_a_table_is_in_the_json(case: AnyCase, ask: Ask) -> None:
     answer = ask(case)
     known = set(numbers_in(answer.to_dict()))
     missing = [
@@ -173,15 +198,15 @@ def test_every_number_of_a_table_is_in_the_json(case: Case, ask: Callable[[Case]
     assert missing == []
 
 
-@EACH
-def test_every_column_has_a_title_and_a_name_of_its_own(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_every_column_has_a_title_and_a_name_of_its_own(case: AnyCase, ask: Ask) -> None:
     for table in tables_of(ask(case)):
         assert all(column.title.strip() for column in table.columns)
         assert len({column.name for column in table.columns}) == len(table.columns)
 
 
-@EACH
-def test_every_cell_and_sentence_is_in_the_html(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_every_cell_and_sentence_is_in_the_html(case: AnyCase, ask: Ask) -> None:
     answer = ask(case)
     document = unpacked(answer.document())
     for page in pages_of(answer):
@@ -195,16 +220,16 @@ def test_every_cell_and_sentence_is_in_the_html(case: Case, ask: Callable[[Case]
                 assert html_text(column.shown(row).replace("\n", ", ")) in document
 
 
-@EACH
-def test_every_cell_of_the_first_table_is_in_the_markdown(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_every_cell_of_the_first_table_is_in_the_markdown(case: AnyCase, ask: Ask) -> None:
     answer = ask(case)
     markdown = answer.markdown().replace("\\", "")
     for column in tables_of(answer)[0].in_words.columns:
         assert column.shown(0).replace("\n", ", ").replace("<", "&lt;").replace(">", "&gt;") in markdown
 
 
-@EACH
-def test_no_text_of_an_answer_contains_a_flag(case: Case, ask: Callable[[Case], Answer]) -> None:
+@EACH_ANSWER
+def test_no_text_of_an_answer_contains_a_flag(case: AnyCase, ask: Ask) -> None:
     answer = ask(case)
     texts = f"{answer.text(None, everything=True)}\n{json.dumps(answer.to_dict())}\n{answer.markdown()}"
     for command in getattr(answer, "commands", {}).values():  # a report states how to reproduce its numbers

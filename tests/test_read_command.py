@@ -71,7 +71,7 @@ def test_tokens_that_no_run_states_are_missing_and_not_zero(tmp_path: Path) -> N
         assert set(count["tokens"].values()) == {None}
         assert (count["calls"], count["cost_known_usd"], count["cost_lower_bound_usd"]) == (None, None, None)
         assert count["reason"] == "no run reports tokens"
-    told, _, _, _, row, *_ = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()
+    told, _, _, _, _, row, *_ = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()
     assert told == "2 runs from 1 file in 1 format; cost unknown."
     assert row.split() == [
         *("runs-jsonl", "1", "2"),
@@ -108,7 +108,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     assert "hint" in done.stdout
     assert "did you mean 'usage'?" in done.stdout
     assert "steelyard schema run" in done.stdout
-    assert "1 file was not recognized" in done.stdout
+    assert "1 file was not recognized." in done.stdout
     aside = json.loads(steelyard("read", ".", "--json", cwd=tmp_path).stdout)["rejected"]
     assert len(aside) == 4
     assert all(one["hint"] and one["hint"] in one["message"] and one["where"] for one in aside)
@@ -130,7 +130,9 @@ def test_reasons_beyond_those_shown_are_counted(tmp_path: Path) -> None:
     bad = [f'{{"task": "t", "odd{number}": 1}}\n' for number in range(15)]
     (tmp_path / "runs.jsonl").write_text("".join([*bad, GOOD]), encoding="utf-8")
     printed = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout
-    assert printed.splitlines()[-1] == "... and 3 more for other reasons; the JSON output lists them"
+    assert printed.rstrip().splitlines()[-1].split() == ["...", "3", "more", "rows"]
+    reasons = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["reasons"]
+    assert [each["records"] for each in reasons] == [1] * 15
 
 
 def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
@@ -178,7 +180,7 @@ def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) ->
 
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     done = steelyard("read", str(tmp_path))
-    assert (done.status, done.stdout.splitlines()[-1]) == (1, "no file found")
+    assert (done.status, done.stdout.splitlines()[-1]) == (1, "No files found.")
     assert steelyard("read", str(tmp_path / "nowhere")).status == 1
 
 

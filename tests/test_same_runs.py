@@ -35,13 +35,13 @@ def by_read(paths: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
     """Ids of the runs, places rejected, and the codes of findings."""
     reading = RunReading(paths)
     ids = sorted(run.id or "" for run in reading)
-    refused = [f"{one.where} {one.reason} {one.hint}" for one in reading.summary.rejected]
+    refused = [f"{one.where} {one.message}" for one in reading.summary.rejected]
     return ids, sorted(refused), sorted(finding.code for finding in reading.summary.findings)
 
 
 def by_measure(paths: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
     table = sy.read(paths)
-    refused = [f"{one.where} {one.reason} {one.hint}" for one in table.rejected]
+    refused = [f"{one.where} {one.message}" for one in table.rejected]
     codes = sorted(finding.code for finding in table.findings if finding.code != "unpriced")
     return sorted(table.frame.collect()["id"].to_list()), sorted(refused), codes
 

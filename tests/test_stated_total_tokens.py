@@ -74,7 +74,7 @@ def test_a_total_that_is_none_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text('{"task": "t", "usage": {"total_tokens": -1}}\n')
     reading = RunReading([tmp_path / "runs.jsonl"])
     assert list(reading) == []
-    assert "total_tokens" in reading.summary.rejected[0].reason
+    assert "total_tokens" in reading.summary.rejected[0].message
 
 
 def test_all_kinds_beat_any_stated_total() -> None:

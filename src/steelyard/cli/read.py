@@ -4,22 +4,20 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from steelyard.cli._options import Csv, NoCsvEscape, Paths
-from steelyard.cli._output import SHOWING, Showing, check_csv_escape, check_printed, print_written
-from steelyard.cli._print import console, print_findings, print_json, print_text
+from steelyard.cli._output import SHOWING, Output, Showing, check_csv_escape, check_printed, print_written
+from steelyard.cli._print import console, print_findings
+from steelyard.cli._question_commands import deliver
 from steelyard.cli._typed import Typed, typed
-from steelyard.pages import check_file, clean, csv_text
+from steelyard.pages import check_file, clean
 from steelyard.questions import ReadOptions
 from steelyard.questions.read import BytesProgress, RunReading
 from steelyard.reports import RUN_FILE_ENDINGS, check_runs_folder, write_runs, write_runs_folder
 from steelyard.settings import named_path
-
-if TYPE_CHECKING:
-    from steelyard.results import ReadSummary
 
 DEFAULTS = typed(ReadOptions)()
 
@@ -62,28 +60,13 @@ def read(
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
-    _show(summary, json=showing.json, csv=csv, raw=no_csv_escape)
+    # the file contains the runs, so the summary is printed too
+    deliver(summary, Output(json=showing.json, csv=csv, no_csv_escape=no_csv_escape))
     if out is not None and not showing.json and not csv:
         print_written(place)
     if not showing.quiet:
         print_findings(summary.findings)
-    return showing.status(summary.rejected_count, useless=summary.total.runs == 0)
-
-
-def _show(summary: ReadSummary, *, json: bool, csv: bool, raw: bool) -> None:
-    if json:
-        print_json(summary.to_dict())
-        return
-    if csv:
-        print_text(csv_text(summary.to_dicts(), raw=raw))
-        return
-    from steelyard.reports import reading_sentence, reading_tables
-
-    terminal = console()
-    terminal.print(reading_sentence(summary))
-    terminal.print()
-    for table in reading_tables(summary):
-        terminal.print(table)
+    return showing.status(summary.rejected_count, useless=summary.is_empty)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.plain_text import clean
-from steelyard.records import Finding, PlacesOnDemand, Redaction
+from steelyard.records import Finding, Redaction
 from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_values, pandas_frame
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ def _figures(kind: type[Answer]) -> Mapping[str, Drawing]:
 
 
 def _builtin(value: Any) -> Any:  # Any: what msgspec does not know
-    if isinstance(value, PlacesOnDemand):
+    if isinstance(value, Sequence):  # computed when it is read
         return list(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON")
 

@@ -1,21 +1,40 @@
-"""Read: from what tools left behind to runs, with a count of what was found, what it cost and what was rejected."""
+"""Read: logs and results as runs, with counts of files, runs, tokens, cost and rejected records."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
+from steelyard.pages import OnDemand
 from steelyard.prices import cost_of, open_price_table
 from steelyard.questions._opening_runs import PathInput, Runs, each_input, log_places, reject_labels, table_of
 from steelyard.questions._options import ReadOptions
 from steelyard.questions._question import question
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, calls_in, kinds_of
-from steelyard.results import FormatCount, ReadSummary
+from steelyard.questions._read_summary import (
+    FormatCount,
+    ReadSummary,
+    RejectionReason,
+    format_count,
+    rejected_record,
+    total_of,
+)
+from steelyard.records import (
+    TOKEN_KINDS,
+    Finding,
+    Rejected,
+    Run,
+    RunChooser,
+    SetAside,
+    Usage,
+    calls_in,
+    kinds_of,
+    one_a_kind,
+)
 from steelyard.settings import is_stdin, named_path
 from steelyard.tables import (
     GatheringCount,
@@ -108,18 +127,24 @@ class RunReading:
 
     @property
     def summary(self) -> ReadSummary:
-        """What was found so far; all of it once the iteration is over."""
+        """Return the counts so far; they are complete after the iteration."""
+        formats = {name: tally.count() for name, tally in sorted(self._formats.items())}
         return ReadSummary(
-            formats={name: tally.count() for name, tally in sorted(self._formats.items())},
+            formats=formats,
+            total=total_of(list(formats.values())),
+            prices=self._prices,
             archives=self._tally.archives,
-            unknown=tuple(self._tally.unknown),
-            without_runs=self._tally.without_runs,
+            not_recognized=tuple(self._tally.unknown),
+            without_runs=dict(self._tally.without_runs),
             searched_paths=self._searched_paths,
-            price_table=self._prices,
-            outside=self._chooser.outside,
-            rejected=self._set_aside,
-            reasons=tuple(self._set_aside.by_reason()),
-            findings=tuple(self._findings),
+            left_out_by_time=self._chooser.outside,
+            rejected=OnDemand(self._set_aside, rejected_record),
+            rejected_count=len(self._set_aside),
+            reasons=tuple(
+                RejectionReason(records=count, reason=first.reason, where=first.where, hint=first.advice)
+                for first, count in self._set_aside.by_reason()
+            ),
+            findings=tuple(one_a_kind(self._findings)),
         )
 
     def __iter__(self) -> Iterator[Run]:
@@ -156,7 +181,9 @@ class _FormatTally:
         nothing = FormatCount()
         self.tokens = dict(nothing.tokens)
         self.sums: dict[str, Any] = {  # Any: whole numbers or dollars, None until a run reports one
-            field.name: getattr(nothing, field.name) for field in fields(nothing) if field.name != "tokens"
+            name: getattr(nothing, name)
+            for name in nothing.__struct_fields__
+            if name not in ("tokens", "reason", "calls_reason")
         }
 
     def add(self, run: Run, *, cost_usd: float | None, is_lower_bound: bool) -> None:
@@ -183,8 +210,8 @@ class _FormatTally:
         sums[f"{how}_runs"] += 1
 
     def count(self) -> FormatCount:
-        """What was counted so far."""
-        return FormatCount(tokens=dict(self.tokens), **self.sums)
+        """Return the counts so far."""
+        return format_count({**self.sums, "tokens": dict(self.tokens)})
 
 
 def _format(entry: PlacedRun) -> str:

@@ -51,10 +51,6 @@ if TYPE_CHECKING:
         RowsShown as RowsShown,
         dashboard_document as dashboard_document,
     )
-    from steelyard.reports._reading import (
-        reading_sentence as reading_sentence,
-        reading_tables as reading_tables,
-    )
     from steelyard.reports._report_files import (
         result_document as result_document,
         result_html as result_html,

@@ -119,10 +119,6 @@ if TYPE_CHECKING:
         check_keywords as check_keywords,
         figure_names as figure_names,
     )
-    from steelyard.results._read_summary import (
-        FormatCount as FormatCount,
-        ReadSummary as ReadSummary,
-    )
     from steelyard.results._review_desk import (
         ReviewDesk as ReviewDesk,
     )
