@@ -16,6 +16,8 @@ from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
 from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.task_list import arena_task_list
+from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
@@ -96,8 +98,8 @@ def learning(folder: Path) -> Arena:
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: questions.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: questions.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
-    "TaskList": lambda folder: questions.list_tasks(filled(folder)),
-    "TaskDetails": lambda folder: questions.show_task(filled(folder), "fix-race"),
+    "TaskList": lambda folder: arena_task_list(filled(folder)),
+    "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
     "Submitted": submitted,
     "Reviewed": lambda folder: questions.review_submission(filled(folder), "odd-1", "exclude", by="ada", reason="odd"),
     "Rescored": lambda folder: questions.rescore(filled(folder)),

@@ -82,7 +82,7 @@ def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
     assert [place.submission_id for place in arena.task_leaderboard("task").leaderboard] == ["b"]
     assert arena.show("b").receipt.submission_id == "b"
     assert [review.submission_id for review in arena.review_log().reviews] == ["a"]
-    assert arena.task("task").submissions == 1
+    assert arena.task_show("task").submissions == 1
     assert arena.leaderboard().overall[0].submissions == 1
     assert arena.history(task="task").n == 1
     arena.store.close()

@@ -44,7 +44,7 @@ LOCAL_ALONE = {
         "watch",
         "fit_models",
     ),
-    *("policy", "read", "refresh", "rules"),
+    *("policy", "read", "refresh", "rules", "tasks"),
 }
 """What only whoever keeps the store has."""
 ApiFunction = Callable[[Any], Any]
@@ -113,8 +113,9 @@ def test_the_law_can_fail() -> None:
 
 
 ASKED: dict[str, ApiFunction] = {
-    "tasks": lambda arena: arena.tasks(),
-    "task": lambda arena: arena.task("a/b ü?"),
+    "tasks": lambda arena: arena.task_list(),
+    "tasks of a category": lambda arena: arena.task_list(category=("debugging", "a,b")),
+    "task": lambda arena: arena.task_show("a/b ü?"),
     "task leaderboard": lambda arena: arena.task_leaderboard("a/b ü?"),
     "leaderboard by speed": lambda arena: arena.task_leaderboard(
         "b", sort="speed", policy="as-submitted", confidence=0.9
@@ -333,7 +334,7 @@ def test_a_server_that_does_not_come_back_is_an_error(odd: tuple[type[Odd], str]
     remote = sy.connect(url)
     kind.answers[:] = [None] * 9
     with pytest.raises(StoreUnavailableError, match="does not respond"):
-        remote.tasks()
+        remote.task_list()
     assert len(kind.asked) == 5  # the first is connect's own
 
 

@@ -15,8 +15,9 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.errors import NoValidInputError
-from steelyard.questions import ArenaSource, RunsSource, leaderboard, list_tasks, task_leaderboard
+from steelyard.questions import ArenaSource, RunsSource, leaderboard, task_leaderboard
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.records import encode_run
 from steelyard.server._pages import navigation
 
@@ -118,7 +119,7 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
     assert of_arena.api("/rank") == leaderboard(arena).to_dict()
-    assert of_arena.api("/tasks")["items"] == list_tasks(arena).to_dict()["tasks"]
+    assert of_arena.api("/tasks")["items"] == arena_task_list(arena).to_dict()["tasks"]
     assert of_arena.api(AT)["items"] == task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert of_arena.api("/history?limit=1000")["items"] == arena_history(arena).to_dict()["moments"]
     assert of_arena.api(f"{AT}?until=2025-01-01")["items"] == []  # nothing was accepted by then

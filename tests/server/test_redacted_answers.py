@@ -147,7 +147,7 @@ RESULTS: dict[str, Callable[[LocalArena], Result]] = {
     "task leaderboard": lambda arena: arena.task_leaderboard(TASK),
     "all leaderboards": lambda arena: arena.all_leaderboards(),
     "leaderboard": lambda arena: arena.leaderboard(),
-    "task": lambda arena: arena.task(TASK),
+    "task": lambda arena: arena.task_show(TASK),
     "submission": lambda arena: arena.show(f"2{KEY}"),
     "history": lambda arena: arena.history(task=TASK),
     "changes": lambda arena: arena.changes(since="2026-01-01"),

@@ -14,7 +14,6 @@ from steelyard.cli._arena_options import (
     LeaderboardFile,
     ResultFile,
     StoreOption,
-    TaskName,
     TopOption,
 )
 from steelyard.cli._options import FigureName, FromOne, FromZero, Json, NoCsvEscape, Seconds
@@ -228,37 +227,6 @@ def print_result(
         show_results(parts)
     else:
         print_written(out, list(islice((part for part in parts if isinstance(part, str)), 1)))
-    return 0
-
-
-def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List tasks.
-
-    Example: steelyard arena task list
-    """
-    from steelyard.questions import list_tasks as every_task  # brings SQLAlchemy
-    from steelyard.reports import tasks_table
-
-    tasks = every_task(store)
-    return print_result(tasks, [f"{counted(len(tasks.tasks), 'task')}.", tasks_table(tasks)], json=json)
-
-
-def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """Show a task and its baselines.
-
-    Baselines are shown overall and per agent and model.
-
-    Example: steelyard arena task show fix-race
-    """
-    from steelyard.questions import show_task as details_of  # brings SQLAlchemy
-
-    details = details_of(store, task)
-    if json:
-        print_json(details.to_dict())
-        return 0
-    from steelyard.reports import baselines_table, task_heading_lines
-
-    show_results([*task_heading_lines(details), baselines_table(details)])
     return 0
 
 

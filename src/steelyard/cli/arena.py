@@ -108,8 +108,8 @@ def add(
     return 1 if not done.tasks or (done.rejected and not allow_rejected) else 0
 
 
-task.command(views.list_tasks, name="list", sort_key=1)
-task.command(views.show_task, name="show", sort_key=2)
+add_question(task, "arena_task_list", sort_key=1)
+add_question(task, "arena_task_show", sort_key=2)
 
 
 def submit(

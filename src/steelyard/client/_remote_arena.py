@@ -35,9 +35,7 @@ from steelyard.results import (
     Rated,
     Receipt,
     Reviewed,
-    TaskDetails,
     TaskLeaderboard,
-    TaskList,
     ToolBias,
     ToolMetrics,
     WeightVersions,
@@ -89,7 +87,8 @@ class RemoteArena(ArenaMethods):
             if (part := f"{{{declared.name}}}") in path:
                 path = path.replace(part, quote(str(value), safe=""))
             else:
-                pairs += [(declared.name, text) for text in option_texts(value)]
+                texts = option_texts(value, is_repeated=declared.is_repeated)
+                pairs += [(declared.name, text) for text in texts]
         if question.paged:
             return self._whole(path, pairs, question.paged, question.answer)
         return read_answer(question.answer, self._server.get(path, pairs))
@@ -97,10 +96,6 @@ class RemoteArena(ArenaMethods):
     def check(self) -> None:
         """Check that the server responds."""
         self._server.get("/healthz")
-
-    def tasks(self) -> list[Task]:
-        """Return all tasks, in the order in which they were added."""
-        return list(self._whole("/tasks", {}, "tasks", TaskList).tasks)
 
     def add_task(
         self, given: Task | Mapping[str, Any], *, base_dir: Path | None = None
@@ -150,10 +145,6 @@ class RemoteArena(ArenaMethods):
         _reject_by(by)
         body = {"reason": reason}
         return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
-
-    def task(self, task: str) -> TaskDetails:
-        """Return a task with its baselines, overall and per agent and model."""
-        return _converted(self._server.get(f"/tasks/{_segment(task)}"), TaskDetails)
 
     def task_leaderboard(
         self,

@@ -50,7 +50,8 @@ class Rows:
     the answer in the order of the innermost one: each row has the fields of the entry at the same position too,
     also where the innermost entry is None. `below` names, for a path without dots, the field of an entry that contains
     further entries of the same kind: each entry of the tree is a row with its `depth`. `ids` limits what an entry adds
-    to the rows inside it: a benchmark needs the names of its attempt, not all its figures.
+    to the rows inside it: a benchmark needs the names of its attempt, not all its figures. `joined` names fields of
+    entries whose texts, or tags of structs, are one column, separated by semicolons; other lists have no column.
     """
 
     paths: tuple[str, ...]
@@ -60,6 +61,7 @@ class Rows:
     parallel: str = ""
     below: Mapping[str, str] = field(default_factory=dict)
     ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    joined: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Rows:
         parallel: str = "",
         below: Mapping[str, str] | None = None,
         ids: Mapping[str, tuple[str, ...]] | None = None,
+        joined: tuple[str, ...] = (),
     ) -> None:
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "keep", keep)
@@ -78,6 +81,7 @@ class Rows:
         object.__setattr__(self, "parallel", parallel)
         object.__setattr__(self, "below", below or {})
         object.__setattr__(self, "ids", ids or {})
+        object.__setattr__(self, "joined", joined)
 
     def of(self, answer: msgspec.Struct) -> list[Row]:
         """Return the rows, all with the same columns."""
@@ -125,9 +129,16 @@ class Rows:
             value = getattr(entry, name)
             if name in left_out or (value is None and name in absent):
                 continue
+            if name in self.joined:
+                cells[name] = None if value is None else ";".join(map(_word, value))
             for column, cell in _cells(name, value):
                 cells.setdefault(column, cell)
         return cells
+
+
+def _word(value: str | msgspec.Struct) -> str:
+    """Return a text, or the tag of a struct."""
+    return value if isinstance(value, str) else str(value.__struct_config__.tag)
 
 
 def walk_tree(entry: Any, below: str, depth: int = 0) -> Iterator[tuple[int, Any]]:  # Any: a struct

@@ -26,7 +26,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
     rescore = _arena.rescore  # type: ignore[assignment] # the command takes a profile name and returns a summary
-    task = _arena_views.show_task
     task_leaderboard = _arena_views.task_leaderboard
     all_leaderboards = _arena_views.all_leaderboards
     leaderboard = _arena_views.leaderboard
@@ -71,9 +70,9 @@ def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = sy.init_arena(f"sqlite:///{folder}/arena.db")
-    ...     tasks = sy.open_arena(f"sqlite:///{folder}/arena.db").tasks()
-    >>> tasks
-    []
+    ...     answer = sy.open_arena(f"sqlite:///{folder}/arena.db").task_list()
+    >>> answer.tasks
+    ()
     """
     return _with_verbs(_arena.open_arena(address))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from steelyard import arena as views
-from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
+from steelyard.arena import RANKED_SCORES, Arena, Watch
 from steelyard.errors import UnknownNameError
 from steelyard.profiles import load_profile
 from steelyard.questions._arena import opened, policy_named
@@ -22,38 +22,13 @@ from steelyard.results import (
     ProfileComparison,
     RankedScore,
     ReviewDesk,
-    TaskDetails,
     TaskLeaderboard,
-    TaskList,
     ToolBias,
     ToolMetrics,
 )
 from steelyard.statistics import check_level
 
 LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submitter": "submitter", "team": "team"}
-
-
-def list_tasks(arena: Arena | str) -> TaskList:
-    """Return all tasks."""
-    return TaskList(tasks=tuple(opened(arena).tasks()))
-
-
-def show_task(arena: Arena | str, task: str) -> TaskDetails:
-    """Return a task with its baselines, overall and per agent and model."""
-    arena = opened(arena)
-    leaderboard = views.task_leaderboard(arena, task, top=0)
-    with arena.read() as connection:
-        stored_task = find_task(connection, task, arena.rules)
-        kept = files_kept(connection, stored_task.key)
-    return TaskDetails(
-        task=stored_task.task,
-        files=kept,
-        submissions=leaderboard.n,
-        baseline_version=leaderboard.baseline_version,
-        baseline=leaderboard.baseline,
-        breakdown=leaderboard.breakdown,
-        combinations=views.combination_baselines(arena, task),
-    )
 
 
 def task_leaderboard(

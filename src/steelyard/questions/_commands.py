@@ -27,8 +27,10 @@ def command_text(command: Sequence[str], inputs: Sequence[str], options: Mapping
     return " ".join(words)
 
 
-def option_texts(value: Any) -> list[str]:  # Any: an option's value
-    """Return the option's arguments: names are comma-separated, run filters repeat the option."""
+def option_texts(value: Any, *, is_repeated: bool = False) -> list[str]:  # Any: an option's value
+    """Return the option's arguments: names are comma-separated, run filters and texts repeat the option."""
+    if is_repeated and not isinstance(value, str):
+        return list(value)
     if isinstance(value, Mapping):
         return [",".join(f"{key}={text}" for key, text in value.items())]
     if isinstance(value, (list, tuple)):

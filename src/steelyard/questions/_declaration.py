@@ -49,6 +49,11 @@ class Option(NamedTuple):
         """Whether it must be given."""
         return self.default is REQUIRED
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether each of its texts is an argument of its own, because it may contain commas."""
+        return self.annotation == "Texts"
+
 
 class _Declared(NamedTuple):
     text: str

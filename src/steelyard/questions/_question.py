@@ -29,6 +29,8 @@ from typing import (
     overload,
 )
 
+import msgspec
+
 from steelyard.errors import UnknownKeyError, UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.questions._answer import home_name
@@ -117,6 +119,8 @@ class Question:
     """Path of its route below the API's root; `{name}` is an option. Empty if it is not available over HTTP."""
     paged: str
     """Field of the answer with a list that its route returns in pages; empty if there is none."""
+    filters: tuple[str, ...]
+    """Options that keep the entries of that list with one of their values in the field of the same name."""
 
     @property
     def command(self) -> str:
@@ -179,11 +183,21 @@ class Question:
                 prices = prices_of(priced, prices, is_named="prices" in named)
             options = options if prices == asked else options.replace(prices=prices)
         try:
-            return self.compute(options) if self.takes == "nothing" else self.compute(source, options)
+            return self._filtered(
+                self.compute(options) if self.takes == "nothing" else self.compute(source, options), options
+            )
         except UnknownKeyError:
             if source is not None and getattr(options, "map", None) is None:
                 reject_unrecognized(source)
             raise
+
+    def _filtered(self, answer: Any, options: Options) -> Any:  # Any: as above
+        """Return the answer with the entries of its list that the filters keep."""
+        for name in self.filters:
+            if wanted := frozenset(getattr(options, name)):
+                kept = tuple(each for each in getattr(answer, self.paged) if getattr(each, name) in wanted)
+                answer = msgspec.structs.replace(answer, **{self.paged: kept})
+        return answer
 
 
 class ArenaMethods:
@@ -220,13 +234,21 @@ def plain_question(
 
 
 def arena_question(
-    options: Callable[P, OptionsT], *, path: str, paged: str = "", examples: Examples = ()
+    options: Callable[P, OptionsT],
+    *,
+    path: str,
+    paged: str = "",
+    filters: tuple[str, ...] = (),
+    examples: Examples = (),
 ) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
-    """Make a question of a function that takes an arena; callers may also name its store or a server."""
+    """Make a question of a function that takes an arena; callers may also name its store or a server.
+
+    The function ignores the options named in `filters`, because they select entries of its answer.
+    """
 
     def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:
         # Any: another protocol
-        made: Any = question(options, takes="store", path=path, paged=paged, examples=examples)
+        made: Any = question(options, takes="store", path=path, paged=paged, filters=filters, examples=examples)
         return cast("QuestionFunction[Arena | str, P, OptionsT, AnswerT]", made(compute))
 
     return decorate
@@ -243,6 +265,7 @@ def question(
     appends_summary: bool = False,
     path: str | None = None,
     paged: str = "",
+    filters: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an input and options: the options become keywords of the call.
 
@@ -264,6 +287,7 @@ def question(
             appends_summary=appends_summary,
             path=f"/{name}" if path is None else path,
             paged=paged,
+            filters=filters,
         )
         first = declared.input_name
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         rescored_line as rescored_line,
         reviewed_lines as reviewed_lines,
         submitted_line as submitted_line,
-        task_heading_lines as task_heading_lines,
     )
     from steelyard.reports._arena_models import (
         fit_lines as fit_lines,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
         weights_lines as weights_lines,
     )
     from steelyard.reports._arena_tables import (
-        baselines_table as baselines_table,
         bias_table as bias_table,
         leaderboard_line as leaderboard_line,
         leaderboard_table as leaderboard_table,
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
         leaders_tables as leaders_tables,
         outliers_table as outliers_table,
         receipts_table as receipts_table,
-        tasks_table as tasks_table,
     )
     from steelyard.reports._arena_tools import (
         tool_parts as tool_parts,

@@ -8,6 +8,7 @@ from steelyard.formatting import counted
 from steelyard.pages import DASH
 from steelyard.reports._arena_models import model_estimate_lines
 from steelyard.results import (
+    NO_CRITERIA,
     AddedTasks,
     ArenaEvent,
     Evaluation,
@@ -18,12 +19,10 @@ from steelyard.results import (
     Review,
     Reviewed,
     Submitted,
-    TaskDetails,
     ToolBias,
+    criteria_text,
 )
 
-NO_CRITERIA = "no criteria: correctness is 100 by the specification"
-"""Note of a task without criteria, which every submission would seem to meet."""
 REPORTS_FAILURE = "reports failure"
 """Note of a submission that reports its own failure: without criteria its scores do not show it."""
 
@@ -47,25 +46,12 @@ def leader_unreported_text(leader: Leader) -> str:
     return f"{leader.unreported:,} of {counted(leader.submissions, 'submission')} without a {unreported}"
 
 
-def criteria_text(count: int) -> str:
-    """How many criteria decide over correctness, or what it is without any."""
-    return counted(count, "criterion", "criteria") if count else NO_CRITERIA
-
-
 def added_lines(added: AddedTasks) -> Iterator[str]:
     """How many tasks are new, then a line for each."""
     new = sum(is_new for _, is_new in added.tasks)
     yield f"{counted(new, 'task')} added, {len(added.tasks) - new:,} already known, {len(added.rejected):,} rejected."
     for task, is_new in added.tasks:
         yield f"{task.id}  {'added' if is_new else 'already known'}; {criteria_text(len(task.success_criteria))}"
-
-
-def task_heading_lines(details: TaskDetails) -> Iterator[str]:
-    """Yield the heading of a task's baselines: title, criteria, and which of its files are stored."""
-    yield f"{details.task.id}  {details.task.title or ''}".rstrip()
-    yield criteria_text(len(details.task.success_criteria))
-    if details.files is not None:
-        yield f"{details.files.n} task files, SHA-256 {details.files.sha256}"
 
 
 def submitted_line(submitted: Submitted) -> str:

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from steelyard.formatting import counted, decimal_bounds, interval_name, plain, quantity
+from steelyard.formatting import counted, decimal_bounds, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.pages import DASH, TextTable, add_row, plain_table
 from steelyard.reports._arena_lines import (
-    NO_CRITERIA,
     REPORTS_FAILURE,
-    criteria_text,
     leader_unreported_text,
     unreported_text,
 )
 from steelyard.results import (
+    NO_CRITERIA,
     Leader,
     Leaderboard,
     LeaderboardEntry,
     Outliers,
     Receipt,
     Submitted,
-    TaskDetails,
     TaskLeaderboard,
-    TaskList,
     ToolBias,
 )
 
@@ -84,16 +81,6 @@ def _score(entry: LeaderboardEntry, name: str) -> str:
     """The score, with a star where the submission does not state what it is made of."""
     of = {"cost": "estimated_cost", "speed": "execution_time"}.get(name)
     return f"{getattr(entry, f'{name}_score'):.2f}{' *' if of in entry.defaulted else ''}"
-
-
-def tasks_table(tasks: TaskList) -> TextTable:
-    """One row a task."""
-    columns = [("task", 0), ("category", 1), ("difficulty", 2), ("criteria", 0), ("title", 3)]
-    table = arena_table("", columns, texts=[name for name, _ in columns])
-    for task in tasks.tasks:
-        criteria = criteria_text(len(task.success_criteria))
-        add_row(table, task.id, task.category or DASH, task.difficulty or DASH, criteria, task.title or DASH)
-    return table
 
 
 def receipts_table(submitted: Submitted) -> TextTable:
@@ -238,27 +225,3 @@ def _leaders_table(leaderboard: Leaderboard, leaders: Sequence[Leader], *, title
         note = "; ".join(filter(None, doubts))
         add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, note)
     return table
-
-
-def baselines_table(details: TaskDetails) -> TextTable:
-    """Return a task's baseline with those of each tool and model."""
-    title = f"baseline version {details.baseline_version}, {counted(details.submissions, 'submission')}"
-    heads = [f"{combination.agent or DASH} {combination.model or DASH}" for combination in details.combinations]
-    table = arena_table(title, [("", 0), ("all", 0), *((head, 0) for head in heads)], texts=("",))
-    for name, value in details.baseline.items():
-        own = [_number((combination.baseline or {}).get(name)) for combination in details.combinations]
-        add_row(table, name, _number(value), *own)
-    return table
-
-
-def _number(value: float | str | None) -> str:
-    r"""Whole numbers whole, others with six digits, and none with an exponent that can be read without; text as it is.
-
-    >>> _number(1234567.0), _number(1234567.5), _number(0.0000125), _number(2.0**53)
-    ('1,234,567', '1,234,567.5', '0.0000125', '9,007,199,254,740,992')
-    """
-    if value is None:
-        return DASH
-    if isinstance(value, str):
-        return value
-    return plain(value)

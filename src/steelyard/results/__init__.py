@@ -83,12 +83,12 @@ if TYPE_CHECKING:
         VerifyCheck as VerifyCheck,
     )
     from steelyard.results._arena_tasks import (
+        NO_CRITERIA as NO_CRITERIA,
         ArenaSettings as ArenaSettings,
         CombinationBaseline as CombinationBaseline,
         FilesKept as FilesKept,
         Rescored as Rescored,
-        TaskDetails as TaskDetails,
-        TaskList as TaskList,
+        criteria_text as criteria_text,
     )
     from steelyard.results._arena_tools import (
         ToolMetric as ToolMetric,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from steelyard.records import Finding, Task
+from steelyard.formatting import counted
+from steelyard.records import Finding
 from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_rows import FieldsResult
 from steelyard.results._base import Row
@@ -28,27 +29,13 @@ class ArenaSettings(FieldsResult):
         return [self._shape()]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class TaskList(FieldsResult):
-    """All tasks of an arena, in order of addition."""
+NO_CRITERIA = "no criteria: correctness is 100 by the specification"
+"""Note of a task without criteria."""
 
-    tasks: tuple[Task, ...]
 
-    def _about(self) -> str:
-        return f"{len(self.tasks):,} tasks"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per task."""
-        return [
-            {
-                "id": task.id,
-                "title": task.title,
-                "category": task.category,
-                "difficulty": task.difficulty,
-                "criteria": len(task.success_criteria),
-            }
-            for task in self.tasks
-        ]
+def criteria_text(count: int) -> str:
+    """Return the number of criteria of a task, or what correctness is without any."""
+    return counted(count, "criterion", "criteria") if count else NO_CRITERIA
 
 
 class FilesKept(msgspec.Struct, frozen=True):
@@ -69,30 +56,6 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
     """With `last_updated`, the time of the last submission; None if there are too few."""
     reason: str | None
     """Why there is no baseline; None if there is one."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class TaskDetails(FieldsResult):
-    """A task with its baseline, overall and per agent and model."""
-
-    task: Task
-    files: FilesKept | None
-    """Task files in the store; None if there are none."""
-    submissions: int
-    baseline_version: int
-    baseline: dict[str, float | str]
-    """With `last_updated`, when it last gained or lost a submission or was recomputed under another profile."""
-    breakdown: dict[str, float]
-    """Weights of the four scores in the current profile."""
-    combinations: tuple[CombinationBaseline, ...]
-
-    def _about(self) -> str:
-        return f"{self.task.id}: {self.submissions:,} submissions, baseline version {self.baseline_version}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per baseline number."""
-        numbers = {name: value for name, value in self.baseline.items() if not isinstance(value, str)}
-        return [{"name": name, "value": value} for name, value in numbers.items()]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

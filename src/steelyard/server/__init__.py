@@ -6,19 +6,16 @@ that is computed once per version of the source (`_views.py`, `_answers.py`).
 
 **A route is declared once**, as a `Route` in `_run_routes.py`, `_arena_routes.py` or `_own_routes.py`::
 
-    class TasksQuery(Paged, frozen=True, kw_only=True):      # query parameters
-        filters: ClassVar[tuple[str, ...]] = ("category",)   # parameters that filter rows of the computed result
-        category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
+    question_route("arena_task_list")                        # all of it is derived from a question, or:
 
     Route(
-        path="/tasks",                                       # below /api/v1; {name} is one percent-encoded segment
-        sentence="Every task of the arena.",                 # description in OpenAPI, the /api page and the docs
-        command="arena task list",                           # equivalent command
-        result=TaskList,                                     # the response is its to_dict(), as with --json
-        query=TasksQuery,                                    # query_of(RankOptions) creates one from command options
-        rows="tasks",                                        # the paginated field; `items` in the response
-        over_arena=lambda source, values, query: list_tasks(source.arena),
-        over_runs=None,                                      # not supported by run files: 404
+        path="/routes",                                      # below /api/v1; {name} is one percent-encoded segment
+        sentence="All routes of this API.",                  # description in OpenAPI, the /api page and the docs
+        command="",                                          # equivalent command
+        result=ApiRoutes,                                    # the response is its to_dict(), as with --json
+        query=Query,                                         # query_of(RankOptions) creates one from command options
+        rows=None,                                           # the paginated field; `items` in the response
+        over_arena=lambda source, values, query: ...,        # None: not supported by arenas: 404
     )
 
 Routing, the OpenAPI document, the `/api` page and the table in the documentation are generated from the declaration.

@@ -10,11 +10,9 @@ from msgspec import Meta
 from steelyard.questions import (
     ArenaSource,
     leaderboard,
-    list_tasks,
     outliers,
     review_desk,
     show_submission,
-    show_task,
     task_leaderboard,
     tool_bias,
     tool_metrics,
@@ -25,9 +23,7 @@ from steelyard.results import (
     Leaderboard,
     Outliers,
     ReviewDesk,
-    TaskDetails,
     TaskLeaderboard,
-    TaskList,
     ToolBias,
     ToolMetrics,
     WeightVersions,
@@ -39,14 +35,6 @@ Values = Mapping[str, str]
 PolicyName = Annotated[str | None, Meta(description="`current` or `as-submitted` (default: the policy of the arena).")]
 Mine = Annotated[bool, Meta(description="Only submissions by the token owner; requires a token.")]
 Confidence = Annotated[float | None, Meta(description="Confidence level, between 0 and 1.")]
-
-
-class TasksQuery(Paged, frozen=True, kw_only=True):
-    """Filters for tasks."""
-
-    filters: ClassVar[tuple[str, ...]] = ("category", "difficulty")
-    category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
-    difficulty: Annotated[Repeated, Meta(description="Only tasks of these difficulties.")] = ()
 
 
 class TaskLeaderboardQuery(Paged, frozen=True, kw_only=True):
@@ -109,14 +97,7 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
     )
 
 
-TASK = Route(
-    path="/tasks/{task}",
-    sentence="One task with its baselines, overall and per agent and model.",
-    command="arena task show {task}",
-    result=TaskDetails,
-    page="",
-    over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
-)
+TASK = question_route("arena_task_show", page="")
 SUBMISSION = Route(
     path="/submissions/{submission}",
     sentence="One submission: each score with its formula, inputs and constants.",
@@ -128,15 +109,7 @@ SUBMISSION = Route(
 SEASON = question_route("arena_season_show")
 
 ARENA_ROUTES = (
-    Route(
-        path="/tasks",
-        sentence="All tasks, in the order in which they were added.",
-        command="arena task list",
-        result=TaskList,
-        query=TasksQuery,
-        rows="tasks",
-        over_arena=lambda source, _values, _query: list_tasks(source.arena),
-    ),
+    question_route("arena_task_list"),
     TASK,
     Route(
         path="/tasks/{task}/leaderboard",

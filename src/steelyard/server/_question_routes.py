@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from steelyard.questions import ArenaSource, Question, RunsSource, question_named
 from steelyard.server._route import Paged, Query, Route, options_of, query_of
 
@@ -35,7 +37,11 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
     if "query" in changes:
         return route
     query = query_of(
-        question.options, without=route.parameters, base=Paged if question.paged else Query, **dict(defaults or {})
+        question.options,
+        without=route.parameters,
+        base=Paged if question.paged else Query,
+        filters=question.filters,
+        **dict(defaults or {}),
     )
     return replace(route, query=query)
 
@@ -43,7 +49,11 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
 def _ask(
     question: Question, source: RunsSource | ArenaSource, values: Mapping[str, str], query: Query
 ) -> Any:  # Any: as above
-    """Return the answer; a question without an engine gets the paths, because it needs whole records."""
+    """Return the answer; a question without an engine gets the paths, because it needs whole records.
+
+    It has all entries: the filters are applied to each page.
+    """
+    query = msgspec.structs.replace(query, **dict.fromkeys(question.filters, ()))
     if question.takes == "nothing":
         return question.ask(None, options_of(question.options, query, **values))
     if isinstance(source, ArenaSource):

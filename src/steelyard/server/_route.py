@@ -247,11 +247,17 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
 
 
 def query_of(
-    options: type[Any], *, without: Collection[str] = (), base: type[Query] = Query, **also: Any
+    options: type[Any],
+    *,
+    without: Collection[str] = (),
+    base: type[Query] = Query,
+    filters: tuple[str, ...] = (),
+    **also: Any,
 ) -> type[Query]:
     """Return query parameters for the options that are not local (Any: any options).
 
-    `also`: defaults for options without a default. Of an option `submitter`, `mine` is the owner of the token.
+    `filters` select rows of the computed result. `also`: defaults for options without a default. Of an option
+    `submitter`, `mine` is the owner of the token.
     """
     hints = options.types()
     declared = []
@@ -265,8 +271,12 @@ def query_of(
         if name == "submitter":
             declared.append(("mine", Annotated[bool, msgspec.Meta(description=MINE)], False))
     name = options.__name__.replace("Options", "Query")
-    made = msgspec.defstruct(name, declared, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True)
-    return cast("type[Query]", made)
+    made = cast(
+        "type[Query]",
+        msgspec.defstruct(name, declared, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True),
+    )
+    made.filters = filters
+    return made
 
 
 def options_of(options: type[OptionsT], query: Query, **also: Any) -> OptionsT:  # Any: options of any type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
@@ -43,3 +43,8 @@ def spared(column: Column, spare: int = 1) -> Column:
 def time_from(text: str) -> datetime:
     """Return a time of an answer as a datetime."""
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def weights_text(weights: Mapping[str, float]) -> str:
+    """Return the weights of the scores, each with its name."""
+    return ", ".join(f"{name.removesuffix('_weight')} {weight:g}" for name, weight in weights.items())

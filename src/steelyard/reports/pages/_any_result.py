@@ -15,7 +15,7 @@ from steelyard.reports.pages._people import (
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
 from steelyard.reports.pages._submission import submission_page
-from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
+from steelyard.reports.pages._task import all_tasks_page, task_page
 from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
@@ -25,9 +25,7 @@ from steelyard.results import (
     ProfileComparison,
     Result,
     ReviewDesk,
-    TaskDetails,
     TaskLeaderboard,
-    TaskList,
     ToolBias,
     ToolMetrics,
     WeightVersions,
@@ -62,8 +60,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     ProfileComparison: profiles_page,
     ReviewDesk: review_page,
     TaskLeaderboard: task_page,
-    TaskDetails: baseline_page,
-    TaskList: tasks_page,
     ToolBias: bias_page,
     ToolMetrics: tool_page,
     WeightVersions: weights_page,

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-import msgspec
-
 from steelyard.formatting import counted, decimal_bounds, exact_percent, interval_name
 from steelyard.pages import (
     DASH,
@@ -25,7 +23,7 @@ from steelyard.pages import (
 )
 from steelyard.reports._arena_lines import REPORTS_FAILURE, unreported_text
 from steelyard.reports._arena_tables import settings_named
-from steelyard.results import AllLeaderboards, LeaderboardEntry, ScoreInterval, TaskDetails, TaskLeaderboard, TaskList
+from steelyard.results import AllLeaderboards, LeaderboardEntry, ScoreInterval, TaskLeaderboard
 
 PARTS = ("efficiency", "speed", "cost", "correctness")
 CONTENDERS = 2
@@ -212,65 +210,3 @@ def all_tasks_page(result: AllLeaderboards) -> Page:
 
 def _links(task_ids: Sequence[str]) -> list[str | None]:
     return [id_path("tasks", task_id) for task_id in task_ids]
-
-
-def tasks_page(result: TaskList) -> Page:
-    """One row a task: what it asks and how many criteria decide on correctness."""
-    tasks = result.tasks
-    categories = {task.category for task in tasks if task.category}
-    known = f" in {len(categories):,} {'category' if len(categories) == 1 else 'categories'}" if categories else ""
-    without = sum(not task.success_criteria for task in tasks)
-    unchecked = f" {without:,} without success criteria (correctness is 100)." if without else ""
-    columns = (
-        text_column("id", "task", [task.id for task in tasks], links=_links([task.id for task in tasks])),
-        text_column("title", "title", [task.title for task in tasks]),
-        text_column("category", "category", [task.category for task in tasks]),
-        text_column("difficulty", "difficulty", [task.difficulty for task in tasks]),
-        text_column("criteria", "success criteria", [_criteria(task.success_criteria) for task in tasks]),
-    )
-    return Page(
-        name="tasks",
-        title="Tasks",
-        answer=f"{counted(len(tasks), 'task')}{known}.{unchecked}" if tasks else "No tasks yet.",
-        table=PageTable(caption="All tasks", columns=columns),
-    )
-
-
-def _criteria(criteria: Sequence[msgspec.Struct]) -> str | None:
-    return ", ".join(str(each.__struct_config__.tag) for each in criteria) or None
-
-
-def baseline_page(result: TaskDetails) -> Page:
-    """What submissions to a task are scored against: each number of its baseline, overall and of each combination."""
-    names = [name for name, value in result.baseline.items() if not isinstance(value, str)]
-    columns = [
-        text_column("name", "number", [name.replace("_", " ") for name in names]),
-        _numbers("all", f"all {result.submissions:,}", result.baseline, names),
-    ]
-    for place, combination in enumerate(result.combinations):
-        title = (
-            f"{' / '.join(filter(None, (combination.agent, combination.model))) or DASH}, {combination.submissions:,}"
-        )
-        columns.append(_numbers(f"combination-{place}", title, combination.baseline or {}, names))
-    middle = result.baseline.get("median_tokens")
-    median = f"; the median submission used {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
-    return Page(
-        name="baseline",
-        title=f"What are submissions to {result.task.id} scored against?",
-        answer=f"Baseline version {result.baseline_version}, of {counted(result.submissions, 'submission')}{median}.",
-        table=PageTable(caption="Baseline", columns=tuple(columns)),
-        facts=(
-            ("last updated", str(result.baseline.get("last_updated", DASH))),
-            (
-                "weights",
-                ", ".join(f"{name.removesuffix('_weight')} {value:g}" for name, value in result.breakdown.items()),
-            ),
-            *((("task files", f"{result.files.n:,}, sha256 {result.files.sha256}"),) if result.files else ()),
-        ),
-    )
-
-
-def _numbers(name: str, title: str, baseline: dict[str, float | str], names: Sequence[str]) -> Column:
-    values = [value if isinstance(value := baseline.get(number), (int, float)) else None for number in names]
-    texts = [DASH if value is None else f"{value:,.6g}" for value in values]
-    return Column(name=name, title=title, values=values, decimals=6, texts=texts)
