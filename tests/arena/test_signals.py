@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.questions import ArenaSource
-from steelyard.store import _connections, _store
+from steelyard.store import _store
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_signal_stands_still_until_somebody_writes(address: str) -> None:
 
 
 def test_who_may_only_read_sees_what_others_write(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_connections, _store):
+    for module in (_store, _store):
         monkeypatch.setattr(module, "is_writable", lambda _path: False)
     source = ArenaSource(address)
     before, version = source.signal(), source.version()

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.store import Store, alongside, insert_columns, open_store
-from steelyard.store._migrate import migrations
+from steelyard.store._store import migrations
 from steelyard.store.schema import applied, settings, tallies, tasks
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, text
 from sqlalchemy.engine import Connection
 
-import steelyard.store._connections as engine_module
+import steelyard.store._store as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena import open_arena, task_leaderboard
 from steelyard.cli import run

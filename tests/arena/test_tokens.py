@@ -78,7 +78,7 @@ def test_from_its_end_on_a_token_is_refused(store: Store, monkeypatch: pytest.Mo
     made = sy.create_token("ci", expires="1d", store=arena)
     assert made.record.expires_at - made.record.created_at == pytest.approx(DAY, abs=60_000_000)
     moment = [made.record.expires_at - 1]
-    monkeypatch.setattr("steelyard.store._token_rows.now_microseconds", lambda: moment[0])
+    monkeypatch.setattr("steelyard.store._rows.now_microseconds", lambda: moment[0])
     check_token(arena, made.token, "submit")
     moment[0] += 1
     with pytest.raises(AuthenticationError, match="has expired"):

@@ -19,7 +19,7 @@ import steelyard.store.migrations as folder
 from steelyard.cli import run
 from steelyard.errors import DeclarationError, StoreError, StoreUnavailableError
 from steelyard.store import Store, open_store, upgrade_store
-from steelyard.store._migrate import migrations
+from steelyard.store._store import migrations
 from steelyard.store.schema import applied
 
 SAMPLES = Path(__file__).parent.parent / "samples"

@@ -1,16 +1,83 @@
-"""Many rows at once, straight to the driver: building SQLAlchemy's parameters took longer than writing the rows."""
+"""Bulk writes: many rows per statement, and a thread that writes them while the main thread prepares rows.
+
+Rows are passed directly to the driver, because building SQLAlchemy's parameters took longer than writing the rows.
+Databases write without the GIL, so the thread does not hold up the main one.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from types import NoneType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Boolean, Column, Table
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Alongside:
+    """Connection whose work runs in another thread, or immediately if there is none."""
+
+    def __init__(self, connection: Connection, pool: ThreadPoolExecutor | None) -> None:
+        self._connection = connection
+        self._pool = pool
+        self._waiting: list[Future[None]] = []
+
+    def later(
+        self,
+        work: Callable[Concatenate[Connection, Given], None],
+        /,
+        *given: Given.args,
+        **named: Given.kwargs,
+    ) -> None:
+        """Run the work after all earlier work."""
+        if self._pool is None:
+            work(self._connection, *given, **named)
+        else:
+            self._waiting.append(self._pool.submit(work, self._connection, *given, **named))
+
+    def now(
+        self,
+        work: Callable[Concatenate[Connection, Given], Result],
+        /,
+        *given: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
+        """Run the work after all earlier work and return its result."""
+        if self._pool is None:
+            return work(self._connection, *given, **named)
+        return self._pool.submit(work, self._connection, *given, **named).result()
+
+    def finish(self) -> None:
+        """Wait until all work is done; raise the first error."""
+        for future in self._waiting:
+            future.result()
+
+
+@contextmanager
+def alongside(connection: Connection, *, is_worth_it: bool = True) -> Iterator[Alongside]:
+    """Lend the connection to a thread if that is worthwhile; all work is done when the block ends.
+
+    When the block fails, what has not begun is left undone: the caller's transaction is not kept anyway.
+    """
+    if not is_worth_it:
+        yield Alongside(connection, None)
+        return
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-writes")
+    try:
+        lent = Alongside(connection, pool)
+        yield lent
+        lent.finish()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
 
 PARAMETERS_AT_ONCE = 32_000
 """Values in one statement. Many rows in each are quicker than one, and other threads run meanwhile."""
