@@ -22,8 +22,7 @@ import numpy as np
 from steelyard.records import BenchmarkPlace, TimingStatus, place_of
 from steelyard.results import SpeedupResult
 from steelyard.speedups import SpeedupConstants, speedups_of
-from steelyard.speedups._benchmark_table import IMPLAUSIBLE, Attempt, table_of
-from steelyard.speedups._sides import Side
+from steelyard.speedups._benchmark_table import IMPLAUSIBLE, Attempt, Side, table_of
 
 Payload = dict[str, Any]  # Any: JSON values
 Seconds = tuple[float, float]

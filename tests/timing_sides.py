@@ -8,8 +8,7 @@ from typing import Any, Literal
 from steelyard.questions.speedup import result_of
 from steelyard.records import Timing, TimingSummary, place_of
 from steelyard.speedups import SpeedupConstants, Speedups, speedups_of
-from steelyard.speedups._benchmark_table import Attempt
-from steelyard.speedups._sides import Side, side_of
+from steelyard.speedups._benchmark_table import Attempt, Side, side_of
 
 Measured = Mapping[str, Sequence[float] | float | None]
 

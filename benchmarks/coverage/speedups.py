@@ -9,9 +9,8 @@ import numpy as np
 from benchmarks.coverage._scenario import Simulation, share_of
 from steelyard.records import BenchmarkPlace
 from steelyard.speedups import SpeedupConstants
-from steelyard.speedups._benchmark_table import Attempt, table_of
+from steelyard.speedups._benchmark_table import Attempt, Side, table_of
 from steelyard.speedups._measures import speedup_intervals_of
-from steelyard.speedups._sides import Side
 from steelyard.speedups._summary import _over_tasks
 from steelyard.statistics import Floats
 

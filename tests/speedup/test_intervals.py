@@ -14,11 +14,14 @@ from scipy import stats
 
 from steelyard.records import BenchmarkPlace, Timing, TimingSummary
 from steelyard.speedups import SpeedupConstants
-from steelyard.speedups._asv_rule import mann_whitney_p
-from steelyard.speedups._benchmark_table import Attempt, table_of
-from steelyard.speedups._measures import speedup_intervals_of
-from steelyard.speedups._sides import Side, pooled, side_of
-from steelyard.speedups._speedup_intervals import bootstrap_weights, samples_needed, widening_by_order
+from steelyard.speedups._benchmark_table import Attempt, Side, pooled, side_of, table_of
+from steelyard.speedups._measures import (
+    bootstrap_weights,
+    mann_whitney_p,
+    samples_needed,
+    speedup_intervals_of,
+    widening_by_order,
+)
 from timing_sides import attempt, measured, payload_of, shape_of, side
 
 Shape = Callable[[Generator, tuple[int, int]], np.ndarray]

@@ -21,8 +21,7 @@ from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import result_of, speedup
 from steelyard.records import Missing, TestResults, Timing
 from steelyard.speedups import Speedups
-from steelyard.speedups._benchmark_table import Attempt
-from steelyard.speedups._sides import side_of
+from steelyard.speedups._benchmark_table import Attempt, side_of
 from timing_sides import attempt, measured
 
 GOOD, BAD = TestResults(passed=3), TestResults(passed=2, failed=1)

@@ -16,7 +16,7 @@ from steelyard.formats import NO_BLOCK
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 from steelyard.records import Missing, Snapshot, TestResults
-from steelyard.speedups._failures import succeeded
+from steelyard.speedups._benchmark_table import succeeded
 from timing_sides import at, attempt, measured
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

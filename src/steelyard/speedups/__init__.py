@@ -11,14 +11,10 @@ if TYPE_CHECKING:
         Speedups as Speedups,
         speedups_of as speedups_of,
     )
-    from steelyard.speedups._constants import (
+    from steelyard.speedups._inputs import (
         SpeedupConstants as SpeedupConstants,
+        TaskFiles as TaskFiles,
         options_of as options_of,
-    )
-    from steelyard.speedups._reading_timings import (
-        TimingReading as TimingReading,
-        read_task as read_task,
-        read_trial_file as read_trial_file,
     )
     from steelyard.speedups._records import (
         BenchmarkLevel as BenchmarkLevel,
@@ -29,11 +25,11 @@ if TYPE_CHECKING:
         SpeedupSummary as SpeedupSummary,
         Verdict as Verdict,
     )
-    from steelyard.speedups._task_files import (
-        TaskFiles as TaskFiles,
-    )
-    from steelyard.speedups._task_folders import (
+    from steelyard.speedups._timing_files import (
+        TimingReading as TimingReading,
         read_folder as read_folder,
+        read_task as read_task,
+        read_trial_file as read_trial_file,
         timings_in as timings_in,
     )
 else:

@@ -1,15 +1,19 @@
-"""The constants of a speedup profile, checked once."""
+"""Inputs of `speedup`: the constants of a profile and the files of a task."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
-from steelyard.errors import ProfileError
+from steelyard.errors import ProfileError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.records import problem_text
+from steelyard.settings import is_stdin, named_path
 from steelyard.suggestions import nearest
 
 AgentOnlyRule = Literal["drop", "baseline", "worst"]
@@ -21,7 +25,7 @@ _Factor = Annotated[float, msgspec.Meta(ge=1)]
 
 
 class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a speedup profile sets."""
+    """Constants of a speedup profile."""
 
     agent_only_failures: AgentOnlyRule = "drop"
     """Treatment of benchmarks that fail only with the agent's code."""
@@ -36,19 +40,19 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     asv_factor: _Factor = 1.1
     """Smallest factor that asv's rule calls a change."""
     resamples: Annotated[int, msgspec.Meta(ge=100, le=1_000_000)] = 2000
-    """How often processes or tasks are resampled."""
+    """Number of resamples of processes or tasks."""
     seed: int = 20261115
-    """Where resampling starts."""
+    """Random seed."""
     noise_quantile: _Fraction = 0.95
     """Quantile used as the noise floor."""
     noisy_factor: _Factor = 1.1
     """An interval that extends beyond this factor on both sides is too noisy."""
     max_fraction_limit: _Fraction = 0.2
-    """Fraction of the largest item from which on it is a finding."""
+    """Fraction of the largest item at or above which it is a finding."""
     fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
-    """Where the fast_p curve is taken."""
+    """Thresholds of the fast_p curve."""
     opt_p_points: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 1.0, 1.1)
-    """Where the opt_p curve is taken."""
+    """Thresholds of the opt_p curve."""
     opt_p_at: float = 0.95
     """Fraction of the reference solution's speed that counts as reaching it."""
     opt_min_speedup: float = 1.2
@@ -72,3 +76,46 @@ def options_of(profile: Profile) -> SpeedupConstants:
         return msgspec.convert(profile.constants, SpeedupConstants)
     except msgspec.ValidationError as error:
         raise ProfileError(problem_text(error), where=profile.name) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFiles:
+    """The files of one task."""
+
+    nop: Path
+    """Timings of the unchanged code."""
+    agents: Mapping[str, Path]
+    """Timings under each agent's change, by `agent:model`."""
+    oracle: Path | None = None
+    """Timings of the reference solution; advantages are missing without it."""
+    nop_repeat: Path | None = None
+    """Second measurement of the unchanged code, for the noise floor."""
+    tests: Path | None = None
+    """Test results by `agent:model` and `oracle` (JSON); or one agent's test report (JUnit XML and others)."""
+    test_reports: Mapping[str, Path] = field(default_factory=dict)
+    """Test reports by `agent:model` and `oracle`."""
+    snapshot: Path | None = None
+    """Snapshot results by `agent:model` and `oracle`."""
+    runs: Path | None = None
+    """`cost_usd` and `trajectory_length` by `agent:model`."""
+    logs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    """Logs and recordings of each agent, to count its interactions in."""
+    task: str = "task"
+    """The task's name."""
+
+    def __post_init__(self) -> None:
+        """Convert paths given as strings."""
+        for name in ("nop", "oracle", "nop_repeat", "tests", "snapshot", "runs"):
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, named_path(given))
+        for name in ("agents", "test_reports"):
+            object.__setattr__(self, name, {key: named_path(path) for key, path in getattr(self, name).items()})
+        object.__setattr__(
+            self, "logs", {key: [named_path(path) for path in paths] for key, paths in self.logs.items()}
+        )
+        given = (
+            *(self.nop, self.oracle, self.nop_repeat, self.tests, self.snapshot, self.runs),
+            *(*self.agents.values(), *self.test_reports.values()),
+        )
+        if sum(path is not None and is_stdin(path) for path in given) > 1:
+            raise UsageError("only one file can be read from stdin", hint="pass the others as files")

@@ -14,8 +14,8 @@ from steelyard.metrics import Metric, geometric_mean, harmonic_mean
 from steelyard.profiles import Unscored
 from steelyard.records import Missing, exact_mean
 from steelyard.speedups._benchmark_table import NO_ORACLE, Attempt, BenchmarkTable
-from steelyard.speedups._constants import SpeedupConstants
-from steelyard.speedups._payload import without_missing
+from steelyard.speedups._inputs import SpeedupConstants
+from steelyard.speedups._measures import without_missing
 from steelyard.statistics import Interval, clustered, pass_at_k, skewed_mean
 
 Fields = dict[str, Any]  # Any: JSON values
