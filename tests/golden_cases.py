@@ -76,7 +76,7 @@ def steady(folder: Path) -> Iterator[None]:
         stack.callback(time.tzset)  # after the environment is restored
         stack.enter_context(contextlib.chdir(folder))
         stack.enter_context(patch.dict(os.environ, {**kept, **fixed}, clear=True))
-        stack.enter_context(patch("steelyard.records._moments.time_ns", lambda: NOW))
+        stack.enter_context(patch("steelyard.records._times.time_ns", lambda: NOW))
         time.tzset()
         yield
 

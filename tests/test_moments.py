@@ -72,7 +72,7 @@ def test_months_are_named_as_days_are(named: str, first: str, after: str, monkey
         def now(cls, tz: tzinfo | None = None) -> Clock:
             return cls(2026, 3, 31, 12, tzinfo=tz)
 
-    monkeypatch.setattr("steelyard.records._moments.datetime", Clock)
+    monkeypatch.setattr("steelyard.records._times.datetime", Clock)
     assert moment_of(named, option="since").date().isoformat() == first
     assert end_of(named, option="until").date().isoformat() == after
 

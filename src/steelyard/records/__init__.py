@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.records._allowed_values import (
-        MAX_NAME_BYTES as MAX_NAME_BYTES,
-        MAX_VALUE as MAX_VALUE,
-        find_non_finite as find_non_finite,
-        is_storable as is_storable,
-        is_too_long as is_too_long,
-    )
-    from steelyard.records._canon_record import (
-        Canon as Canon,
-    )
     from steelyard.records._custom_fields import (
         CustomKind as CustomKind,
         custom_cell as custom_cell,
@@ -29,29 +19,32 @@ if TYPE_CHECKING:
         plain_type as plain_type,
     )
     from steelyard.records._decoding import (
+        CONTENT_BYTES as CONTENT_BYTES,
         JSON_ERRORS as JSON_ERRORS,
         DecodeError as DecodeError,
+        RunIds as RunIds,
         checked_run as checked_run,
         content_digest as content_digest,
         convert_run as convert_run,
         decode_run as decode_run,
         encode_run as encode_run,
         json_problem as json_problem,
-    )
-    from steelyard.records._fact_values import (
-        component_column as component_column,
+        repeated_finding as repeated_finding,
     )
     from steelyard.records._facts import (
         FACT_PARTS as FACT_PARTS,
         FACTS as FACTS,
         GROUP_KEYS as GROUP_KEYS,
         KEY_PARTS as KEY_PARTS,
+        PROVIDED_MODEL as PROVIDED_MODEL,
         VALUE_PARTS as VALUE_PARTS,
         FactGroup as FactGroup,
         FromColumns as FromColumns,
         Kind as Kind,
+        component_column as component_column,
         key_label as key_label,
         key_text as key_text,
+        model_group as model_group,
         run_facts as run_facts,
     )
     from steelyard.records._findings import (
@@ -67,19 +60,10 @@ if TYPE_CHECKING:
         one_a_kind as one_a_kind,
         set_aside_findings as set_aside_findings,
     )
-    from steelyard.records._identity import (
-        CONTENT_BYTES as CONTENT_BYTES,
-        RunIds as RunIds,
-        repeated_finding as repeated_finding,
-    )
     from steelyard.records._json_schemas import (
         RECORDS as RECORDS,
         field_meanings as field_meanings,
         json_schema as json_schema,
-    )
-    from steelyard.records._known_fields import (
-        problem_text as problem_text,
-        unknown_field as unknown_field,
     )
     from steelyard.records._labels import (
         NO_LABELS as NO_LABELS,
@@ -87,42 +71,28 @@ if TYPE_CHECKING:
         Labels as Labels,
         labels_of as labels_of,
     )
-    from steelyard.records._missing import (
-        Missing as Missing,
-    )
-    from steelyard.records._model_names import (
-        PROVIDED_MODEL as PROVIDED_MODEL,
-        model_group as model_group,
-    )
-    from steelyard.records._moments import (
-        DAY as DAY,
-        as_utc as as_utc,
-        between as between,
-        end_of as end_of,
-        first_and_last as first_and_last,
-        iso as iso,
-        microseconds_of as microseconds_of,
-        moment as moment,
-        moment_of as moment_of,
-        names_month as names_month,
-        now_microseconds as now_microseconds,
-    )
-    from steelyard.records._party import (
-        PARTY_KINDS as PARTY_KINDS,
-        Party as Party,
-        PartyKind as PartyKind,
-    )
     from steelyard.records._record_types import (
+        MAX_NAME_BYTES as MAX_NAME_BYTES,
+        MAX_VALUE as MAX_VALUE,
         Amount as Amount,
         Count as Count,
         Fraction as Fraction,
+        Missing as Missing,
         Record as Record,
+        find_non_finite as find_non_finite,
+        is_storable as is_storable,
+        is_too_long as is_too_long,
+        problem_text as problem_text,
+        unknown_field as unknown_field,
     )
     from steelyard.records._redaction import (
         SHAPES as SHAPES,
         Redaction as Redaction,
     )
     from steelyard.records._run import (
+        DEFAULT_SCHEME as DEFAULT_SCHEME,
+        SCHEMES as SCHEMES,
+        TOKEN_KINDS as TOKEN_KINDS,
         VERDICTS as VERDICTS,
         Action as Action,
         BenchmarkTiming as BenchmarkTiming,
@@ -143,7 +113,15 @@ if TYPE_CHECKING:
         Step as Step,
         Steps as Steps,
         TestResults as TestResults,
+        Usage as Usage,
+        add_usage as add_usage,
         calls_in as calls_in,
+        kinds_of as kinds_of,
+        sum_columns as sum_columns,
+        tier_meaning as tier_meaning,
+        tier_problem as tier_problem,
+        tier_text as tier_text,
+        usage_columns as usage_columns,
     )
     from steelyard.records._run_choice import (
         Chosen as Chosen,
@@ -157,6 +135,15 @@ if TYPE_CHECKING:
         outside_findings as outside_findings,
         pooled_schemes as pooled_schemes,
         unmet as unmet,
+    )
+    from steelyard.records._store_records import (
+        PARTY_KINDS as PARTY_KINDS,
+        SCOPES as SCOPES,
+        Canon as Canon,
+        Party as Party,
+        PartyKind as PartyKind,
+        Scope as Scope,
+        Token as Token,
     )
     from steelyard.records._submission import (
         Submission as Submission,
@@ -188,12 +175,22 @@ if TYPE_CHECKING:
         check_task as check_task,
         convert_task as convert_task,
     )
-    from steelyard.records._tier_schemes import (
-        DEFAULT_SCHEME as DEFAULT_SCHEME,
-        SCHEMES as SCHEMES,
-        tier_meaning as tier_meaning,
-        tier_problem as tier_problem,
-        tier_text as tier_text,
+    from steelyard.records._times import (
+        DAY as DAY,
+        LOCAL as LOCAL,
+        DayFinder as DayFinder,
+        Zone as Zone,
+        as_utc as as_utc,
+        between as between,
+        end_of as end_of,
+        first_and_last as first_and_last,
+        iso as iso,
+        microseconds_of as microseconds_of,
+        moment as moment,
+        moment_of as moment_of,
+        names_month as names_month,
+        now_microseconds as now_microseconds,
+        zone_of as zone_of,
     )
     from steelyard.records._timing import (
         SECONDS as SECONDS,
@@ -202,25 +199,6 @@ if TYPE_CHECKING:
         TimingStatus as TimingStatus,
         TimingSummary as TimingSummary,
         place_of as place_of,
-    )
-    from steelyard.records._token_record import (
-        SCOPES as SCOPES,
-        Scope as Scope,
-        Token as Token,
-    )
-    from steelyard.records._usage import (
-        TOKEN_KINDS as TOKEN_KINDS,
-        Usage as Usage,
-        add_usage as add_usage,
-        kinds_of as kinds_of,
-        sum_columns as sum_columns,
-        usage_columns as usage_columns,
-    )
-    from steelyard.records._zones import (
-        LOCAL as LOCAL,
-        DayFinder as DayFinder,
-        Zone as Zone,
-        zone_of as zone_of,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

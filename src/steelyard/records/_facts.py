@@ -6,30 +6,194 @@ are derived from the declarations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
-from steelyard.records._fact_values import (
-    ALIGNED_FROM,
-    actions_values,
-    changes_values,
-    component_column,
-    components_values,
-    gaps_values,
-    judgments_values,
-    stated_and_calls,
-    steps_values,
-    tests_values,
-    usage_values,
+from steelyard.records._record_types import Missing
+from steelyard.records._run import (
+    DEFAULT_SCHEME,
+    TOKEN_KINDS,
+    Action,
+    Change,
+    Component,
+    ComponentType,
+    Judgment,
+    Run,
+    Steps,
+    TestResults,
+    Usage,
+    add_usage,
+    kinds_of,
 )
-from steelyard.records._missing import Missing
-from steelyard.records._model_names import model_group
-from steelyard.records._moments import as_utc
-from steelyard.records._run import ComponentType, Run
-from steelyard.records._tier_schemes import DEFAULT_SCHEME
-from steelyard.records._usage import TOKEN_KINDS
+from steelyard.records._sums import exact_mean, sum_in_order
+from steelyard.records._times import as_utc
+
+ALIGNED_FROM = 0.5
+"""The goal alignment from which the simple drift counts an action as aligned."""
+
+SKILL_TYPES = (ComponentType.SKILL_PROMPT, ComponentType.DOMAIN_EXPERTISE)
+SCHEMA_TYPES = (ComponentType.TOOL_SCHEMA,)
+
+
+def judgments_values(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
+    scores = [judgment.score for judgment in judgments]
+    votes = [(judgment.passed, judgment.score) for judgment in judgments if judgment.passed is not None]
+    errors = [
+        abs(judgment.weighted_score - recomputed)
+        for judgment in judgments
+        if judgment.weighted_score is not None and (recomputed := judgment.recomputed_score) is not None
+    ]
+    costs = [judgment.cost_usd for judgment in judgments if judgment.cost_usd is not None]
+    return (
+        exact_mean(scores) if scores else None,
+        len(votes),
+        sum(1 for passed, _ in votes if passed),
+        min((score for passed, score in votes if passed), default=None),
+        max((score for passed, score in votes if not passed), default=None),
+        max(errors, default=None),
+        sum_in_order(sorted(costs)) if costs else None,
+    )
+
+
+def tests_values(tests: TestResults) -> tuple[Any, ...]:
+    return tests.total, tests.not_passed, _in_two_lists(tests)
+
+
+def _in_two_lists(tests: TestResults) -> int | None:
+    named = [set(names) for names in (tests.passed, tests.failed, tests.errors) if isinstance(names, tuple)]
+    if len(named) < 2:
+        return None
+    return sum(map(len, named)) - len(set().union(*named))
+
+
+def stated_and_calls(run: Run) -> tuple[Usage, Usage] | None:
+    """The run's own tokens and those of its calls, where both are stated."""
+    if run.usage is None or not run.calls:
+        return None
+    total = add_usage(call.usage for call in run.calls)
+    return None if total is None or any(call.usage is None for call in run.calls) else (run.usage, total)
+
+
+def gaps_values(usages: tuple[Usage, Usage]) -> tuple[Any, ...]:
+    pairs = zip(kinds_of(usages[0]), kinds_of(usages[1]), strict=True)
+    gaps = [stated - calls for stated, calls in pairs if stated is not None and calls is not None]
+    return sum(gap for gap in gaps if gap > 0), sum(-gap for gap in gaps if gap < 0)
+
+
+def usage_values(usage: Usage) -> tuple[Any, ...]:
+    return (*kinds_of(usage), usage.total_tokens, usage.total)
+
+
+def steps_values(steps: Steps) -> tuple[Any, ...]:
+    if not steps.expected:
+        return (None,) * 4
+    achieved = set(steps.achieved)
+    reached = [step.weight for step in steps.expected if step.id in achieved]
+    return (
+        sum_in_order(reached),
+        sum_in_order(step.weight for step in steps.expected),
+        len(reached),
+        len(steps.expected),
+    )
+
+
+def actions_values(actions: tuple[Action, ...]) -> tuple[Any, ...]:
+    if not actions:
+        return (None,) * 4
+    return (
+        sum_in_order(action.goal_alignment * action.weight for action in actions),
+        sum_in_order(action.weight for action in actions),
+        sum(1 for action in actions if action.goal_alignment >= ALIGNED_FROM),
+        len(actions),
+    )
+
+
+def changes_values(changes: tuple[Change, ...]) -> tuple[Any, ...]:
+    if not changes:
+        return (None,) * 3
+    return (
+        sum(1 for change in changes if change.failed),
+        sum(1 for change in changes if change.reverted),
+        len(changes),
+    )
+
+
+def component_column(type_: ComponentType, what: Literal["input_tokens", "output_tokens", "cost_usd"]) -> str:
+    """The column that holds a component's tokens or cost.
+
+    >>> component_column(ComponentType.TOOL_SCHEMA, "cost_usd")
+    'tool_schema_cost_usd'
+    """
+    return f"{type_.value.lower()}_{what}"
+
+
+def components_values(components: tuple[Component, ...]) -> tuple[Any, ...]:
+    tokens = {type_: [0, 0] for type_ in ComponentType}
+    if not components:
+        return (None,) * (2 * len(tokens) + 2)
+    for component in components:
+        tokens[component.type][0] += component.input_tokens
+        tokens[component.type][1] += component.output_tokens
+    schema = sum(sum(tokens[type_]) for type_ in SCHEMA_TYPES)
+    skill = sum(sum(tokens[type_]) for type_ in SKILL_TYPES)
+    return (schema, skill, *(count for pair in tokens.values() for count in pair))
+
+
+PROVIDERS = (
+    "anthropic",
+    "azure",
+    "azure_ai",
+    "bedrock",
+    "cohere",
+    "deepseek",
+    "fireworks_ai",
+    "gemini",
+    "github_copilot",
+    "google",
+    "groq",
+    "litellm",
+    "litellm_proxy",
+    "mistral",
+    "mistralai",
+    "moonshotai",
+    "openai",
+    "openrouter",
+    "qwen",
+    "together_ai",
+    "vertex_ai",
+    "x-ai",
+    "xai",
+    "z-ai",
+    "zai",
+)
+"""Who offers a model or passes requests on; any other word before a slash (a person, a folder) is part of the name."""
+PROVIDED_MODEL = rf"^(?i:(?:{'|'.join(map(re.escape, PROVIDERS))})/)+((?s:.+))"
+"""A name with providers before it, written so that Python and Polars read it alike."""
+_PROVIDED = re.compile(PROVIDED_MODEL)
+
+
+@overload
+def model_group(name: str) -> str: ...
+@overload
+def model_group(name: None) -> None: ...
+def model_group(name: str | None) -> str | None:
+    """The name under which runs of the model are grouped; the record keeps what was written.
+
+    >>> model_group("openrouter/anthropic/claude-x"), model_group("claude-x"), model_group("me/claude-x")
+    ('claude-x', 'claude-x', 'me/claude-x')
+    """
+    return name if name is None or "/" not in name else _without_providers(name)
+
+
+@lru_cache(maxsize=4096)
+def _without_providers(name: str) -> str:
+    match = _PROVIDED.match(name)
+    return match[1] if match else name
+
 
 Kind = Literal["str", "bool", "int", "float"]
 

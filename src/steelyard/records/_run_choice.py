@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import UnknownKeyError, UnknownValueError, UsageError
 from steelyard.option_names import option as mention, spell
 from steelyard.records._custom_fields import custom_text, is_custom_field
-from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
+from steelyard.records._facts import FACT_PARTS, GROUP_KEYS, model_group
 from steelyard.records._findings import Finding
-from steelyard.records._model_names import model_group
-from steelyard.records._moments import as_utc
-from steelyard.records._tier_schemes import tier_text
+from steelyard.records._run import tier_text
+from steelyard.records._times import as_utc
 
 if TYPE_CHECKING:
     from steelyard.records._run import Run

@@ -12,14 +12,21 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY
-from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, is_storable, is_too_long
 from steelyard.records._custom_fields import is_custom_field
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
 from steelyard.records._facts import FACTS
-from steelyard.records._known_fields import unknown_field
-from steelyard.records._moments import as_utc
-from steelyard.records._record_types import Count, Name, Record
+from steelyard.records._record_types import (
+    MAX_NAME_BYTES,
+    MAX_VALUE,
+    Count,
+    Name,
+    Record,
+    is_storable,
+    is_too_long,
+    unknown_field,
+)
 from steelyard.records._run import Judgment, Run
+from steelyard.records._times import as_utc
 from steelyard.suggestions import nearest
 
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MAX_VALUE)]

@@ -7,9 +7,18 @@ from typing import Annotated, Any
 import msgspec
 
 from steelyard.formatting import counted
-from steelyard.records._allowed_values import MAX_NAME_BYTES, MAX_VALUE, find_non_finite, forbidden_text, is_too_long
-from steelyard.records._known_fields import problem_text, unknown_field
-from steelyard.records._record_types import Fraction, Name, Record
+from steelyard.records._record_types import (
+    MAX_NAME_BYTES,
+    MAX_VALUE,
+    Fraction,
+    Name,
+    Record,
+    find_non_finite,
+    forbidden_text,
+    is_too_long,
+    problem_text,
+    unknown_field,
+)
 from steelyard.records._run import Step
 from steelyard.suggestions import nearest
 
