@@ -62,7 +62,7 @@ COMMANDS = {
     "TaskLeaderboard": "`arena leaderboard TASK`",
     "AllLeaderboards": "`all_leaderboards` (Python)",
     "Leaderboard": "`arena leaderboard`",
-    "Evaluation": "`arena show`",
+    "SubmissionScores": "`arena show`",
     "ScoreHistory": "`arena history`",
     "ToolBias": "`arena bias`",
     "AbilityRanking": "`arena model abilities`",

@@ -16,6 +16,7 @@ from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
 from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.questions.arena.user_list import arena_user_list
@@ -109,7 +110,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     ),
     "AllLeaderboards": lambda folder: questions.all_leaderboards(filled(folder), confidence=0.9),
     "Leaderboard": lambda folder: questions.leaderboard(filled(folder)),
-    "Evaluation": lambda folder: questions.show_submission(filled(folder), "ant-1"),
+    "SubmissionScores": lambda folder: arena_show(filled(folder), "ant-1"),
     "ReviewDesk": lambda folder: questions.review_desk(filled(folder)),
     "Outliers": lambda folder: questions.outliers(filled(folder)),
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),

@@ -45,7 +45,6 @@ MAX_WORDS = 9
 NEGATIVES = {"--no-csv-escape", "--no-sandbox", "--no-repair", "--no-redact"}
 """Flags that switch something off that is on by default."""
 DRAWN = {
-    "arena show": results.Evaluation,
     "arena leaderboard": results.TaskLeaderboard,
     "arena compare-profiles": results.ProfileComparison,
     "arena bias": results.ToolBias,

@@ -22,6 +22,7 @@ from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.show import arena_show
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Outliers, Result, figure_names
@@ -62,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         questions.task_leaderboard(store, "fix-race"),
         questions.all_leaderboards(store),
         questions.leaderboard(store, by=["agent"]),
-        questions.show_submission(store, "ant-1"),
+        arena_show(store, "ant-1"),
         arena_history(store, task="fix-race"),
         questions.tool_bias(store),
         questions.review_desk(store),

@@ -21,6 +21,7 @@ from steelyard.profiles import load_profile
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.show import arena_show
 from steelyard.reports import leaderboard_table
 from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
@@ -164,7 +165,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     first = {"id": "first", "task_id": "new", "total_tokens": 900, "tool_calls": 1, "iterations": 1}
     arena.submit([{**first, "execution_time": 50, "estimated_cost": 0.005, "agent": "agent-0", "model": "model-0"}])
     fit_models(arena)
-    shown = questions.show_submission(arena, "first")
+    shown = arena_show(arena, "first")
     about = shown.model_estimates
     assert about is not None
     assert shown.receipt.overall_score == 100.0  # all at or below the default baseline's minima
@@ -178,7 +179,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert "shrunken_score" in "\n".join(leaderboard_table(leaderboard).lines(200))
     other = questions.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
     assert (other.leaderboard[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
-    many = questions.show_submission(arena, "s-0").model_estimates
+    many = arena_show(arena, "s-0").model_estimates
     assert many is not None
     assert many.shrunken_score is None
     crowded = questions.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
@@ -212,7 +213,7 @@ def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
     anomalies = arena_model_abilities(arena).model.anomalies
     assert anomalies
     assert {finding.code for finding in learned.findings} == {"anomalous_score"}
-    about = questions.show_submission(arena, anomalies[0].submission_id).model_estimates
+    about = arena_show(arena, anomalies[0].submission_id).model_estimates
     assert about is not None
     assert about.standardized_residual == anomalies[0].standardized_residual
 
@@ -230,11 +231,11 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     assert learned.predictions
     assert all(0 <= each.p_correct <= 1 for each in learned.predictions)
     told = learned.predictions[0]
-    about = questions.show_submission(arena, told.submission_id).model_estimates
+    about = arena_show(arena, told.submission_id).model_estimates
     assert about is not None
     assert about.correctness == told
     tested = next(each["id"] for each in made_submissions(600) if each["task_id"] == "task-9")
-    of_tested = questions.show_submission(arena, tested).model_estimates
+    of_tested = arena_show(arena, tested).model_estimates
     assert of_tested is not None
     assert (of_tested.correctness, of_tested.reason) == (None, "the task has tests, which determine correctness")
     with pytest.raises(UsageError, match="the task has tests"):
@@ -250,7 +251,7 @@ def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> N
     model = arena_model_correctness(arena).model
     assert model.reason == f"not enough submissions with test results: {model.examples} of 100"
     assert model.coefficients == ()
-    about = questions.show_submission(arena, "s-0").model_estimates
+    about = arena_show(arena, "s-0").model_estimates
     assert about is not None
     assert about.correctness is None
 
@@ -272,7 +273,7 @@ def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
     assert arena_model_abilities(arena).version is None
     assert arena_model_predict(arena, "task-1").scores == ()
     assert arena_model_correctness(arena).model.reason is not None
-    assert questions.show_submission(arena, "s-0").model_estimates is None
+    assert arena_show(arena, "s-0").model_estimates is None
 
 
 def test_too_few_tools_are_told(store: Store) -> None:

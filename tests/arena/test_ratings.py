@@ -19,11 +19,11 @@ from steelyard.questions import (
     assign_reviewers,
     rescore,
     review_submission,
-    show_submission,
     task_leaderboard,
 )
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
+from steelyard.questions.arena.show import arena_show
 from steelyard.reports import event_line
 from steelyard.store import Store
 from steelyard.store.schema import outbox
@@ -189,7 +189,7 @@ class TestJudgedByReviewers:
         add_rating(judged, "j1", reviewer="eve", score=0)
         add_rating(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
         assert correctness() == 100
-        reason = show_submission(judged, "j1").criteria[0].reason
+        reason = arena_show(judged, "j1").criteria[0].reason
         assert reason == "mean rating of 2 reviewers: 0.7; required: 0.7"
         add_rating(judged, "j1", reviewer="yan", score=59)
         assert correctness() == 50
@@ -197,11 +197,11 @@ class TestJudgedByReviewers:
     def test_what_follows_is_what_a_rescore_makes(self, judged: Arena) -> None:
         for reviewer in ("xia", "yan"):
             add_rating(judged, "j1", reviewer=reviewer, score=90)
-        place = show_submission(judged, "j1").receipt
+        place = arena_show(judged, "j1").receipt
         shown = task_leaderboard(judged, "j").leaderboard
         rescore(judged)
         assert task_leaderboard(judged, "j").leaderboard == shown
-        assert show_submission(judged, "j1").receipt == place
+        assert arena_show(judged, "j1").receipt == place
         row = next(row for row in shown if row.submission_id == "j1")
         assert (place.overall_score, place.overall_ranking) == (row.overall_score, row.overall_ranking)
 

@@ -10,7 +10,8 @@ import pytest
 from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import add_rating, fit_models, rescore, show_submission, task_leaderboard, weights
+from steelyard.questions import add_rating, fit_models, rescore, task_leaderboard, weights
+from steelyard.questions.arena.show import arena_show
 from steelyard.store import Store, open_store
 
 COUNT = 40
@@ -91,7 +92,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     plain = [row.overall_score for row in before.leaderboard]
     assert [row.overall_score for row in after.leaderboard] == plain
     first = after.leaderboard[0]
-    (told,) = show_submission(arena, first.submission_id).extra_scores
+    (told,) = arena_show(arena, first.submission_id).extra_scores
     expected = sum(told.constants[f"{name}_weight"] * getattr(first, f"{name}_score") for name in version.weights)
     assert told.value == first.extra_scores["community_score"] == pytest.approx(expected, abs=0.006)
     rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit

@@ -24,7 +24,6 @@ from steelyard.formatting import counted
 from steelyard.pages import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, visible_json
 from steelyard.results import (
     AllLeaderboards,
-    Evaluation,
     Leaderboard,
     ProfileComparison,
     Result,
@@ -181,33 +180,6 @@ def _leaderboard_parts(result: TaskLeaderboard | AllLeaderboards | Leaderboard) 
         yield leaderboard_table(result)
     else:
         yield counted(len(result.to_dicts()), "submission")
-
-
-def show(
-    submission: Annotated[str, Parameter(help="Submission id.")],
-    score: Annotated[str | None, Parameter(help="Score to explain (default: all).")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    out: ResultFile = None,
-    figure: FigureName = None,
-    no_csv_escape: NoCsvEscape = False,
-    json: Json = False,
-) -> int:
-    """Show how a submission was scored.
-
-    Each score is shown with its formula, inputs and constants.
-
-    Example: steelyard arena show run-17 speed_score
-    """
-    from steelyard.questions import show_submission  # brings SQLAlchemy
-    from steelyard.reports import evaluation_lines
-
-    check_out(Evaluation, figure, out, no_csv_escape=no_csv_escape)
-    evaluation = show_submission(store, submission, score=score)
-    return print_result(
-        evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure, no_csv_escape=no_csv_escape
-    )
 
 
 def print_result(

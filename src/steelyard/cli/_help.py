@@ -107,7 +107,6 @@ METAVARS = {
 }
 """Placeholders for option values; other options use their type."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
-    "arena show": ("scores",),
     "arena leaderboard": ("dots", "strip"),
     "arena compare-profiles": ("ranks",),
     "arena bias": ("forest",),

@@ -290,7 +290,7 @@ for _command, _group in (
     (user, SET_UP),
     (submit, SUBMIT),
     (withdraw, SUBMIT),
-    (views.show, SUBMIT),
+    ("arena_show", SUBMIT),
     (views.watch, SUBMIT),
     (views.leaderboard, LEADERBOARD),
     ("arena_history", LEADERBOARD),

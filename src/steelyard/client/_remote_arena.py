@@ -29,7 +29,6 @@ from steelyard.records import (
 )
 from steelyard.results import (
     ASSIGNMENT_SEED,
-    Evaluation,
     Leaderboard,
     Outliers,
     Rated,
@@ -178,10 +177,6 @@ class RemoteArena(ArenaMethods):
         """Return the leaderboard across all tasks and within each category."""
         query = {"by": by, "policy": policy, "confidence": confidence}
         return _converted(self._server.get("/leaderboard", query), Leaderboard).first(top)
-
-    def show(self, submission: str, *, score: str | None = None) -> Evaluation:
-        """Return the evaluation of a submission, optionally of one score."""
-        return _converted(self._server.get(f"/submissions/{_segment(submission)}", {"score": score}), Evaluation)
 
     def outliers(self, task: str | None = None) -> Outliers:
         """Return the flagged submissions of a task (default: all tasks) that need a review."""

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
         leaderboard as leaderboard,
         outliers as outliers,
         review_desk as review_desk,
-        show_submission as show_submission,
         task_leaderboard as task_leaderboard,
         tool_bias as tool_bias,
         tool_metrics as tool_metrics,

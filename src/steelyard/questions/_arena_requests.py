@@ -7,12 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
+from steelyard.arena import Arena, SubmissionOutcome, evaluation, folders_of, people_among
 from steelyard.errors import InputError, PermissionDeniedError, UsageError
 from steelyard.prices import open_price_table
 from steelyard.questions._arena import doubts_about
 from steelyard.questions._arena_runs import FromRuns, submission_of
-from steelyard.questions._arena_views import show_submission
 from steelyard.records import (
     JSON_ERRORS,
     DecodeError,
@@ -130,7 +129,7 @@ def _check_folders(task: Task) -> None:
 
 def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
     """Withdraw a submission as its submitter; deny all others, also if the submission has no submitter."""
-    named = show_submission(arena, submission).submitter
+    named = evaluation(arena, submission).submitter
     if named != submitter:
         hint = "ask a reviewer to exclude it"
         raise PermissionDeniedError(f"only the submitter can withdraw it, not {submitter!r}", hint=hint)

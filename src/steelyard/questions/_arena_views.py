@@ -14,7 +14,6 @@ from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.records import end_of, microseconds_of
 from steelyard.results import (
     AllLeaderboards,
-    Evaluation,
     Leaderboard,
     LeaderKey,
     Outliers,
@@ -106,15 +105,6 @@ def _ranked_score(name: str) -> RankedScore:
         if score == name:
             return score
     raise UnknownNameError("score", name, RANKED_SCORES)
-
-
-def show_submission(arena: Arena | str, submission: str, *, score: str | None = None) -> Evaluation:
-    """Return the evaluation of a submission, optionally of one score."""
-    arena = opened(arena)
-    shown = views.evaluation(arena, submission, only=score)
-    receipt = shown.receipt
-    about = views.model_estimates(arena, submission, overall_score=receipt.overall_score, task_id=receipt.task_id)
-    return replace(shown, model_estimates=about)
 
 
 def outliers(arena: Arena | str, task: str | None = None) -> Outliers:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,
-        evaluation_lines as evaluation_lines,
         event_line as event_line,
         outliers_line as outliers_line,
         profile_lines as profile_lines,

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.formatting import counted
 from steelyard.pages import DASH
-from steelyard.reports._arena_models import model_estimate_lines
 from steelyard.results import (
-    NO_CRITERIA,
     AddedTasks,
     ArenaEvent,
-    Evaluation,
     Leader,
     Outliers,
     ProfileComparison,
@@ -116,52 +113,6 @@ def event_line(event: ArenaEvent) -> str:
         f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}{before}"
         f"  percentile {event.percentile}{'' if what == 'evaluated' else f'  {what}'}{who}{why}"
     )
-
-
-def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
-    """One evaluation with the way to each score."""
-    receipt = evaluation.receipt
-    yield f"{receipt.submission_id}  task {receipt.task_id}  submitted {evaluation.submitted_at}"
-    excluded = receipt.overall_ranking is None
-    place = "excluded" if excluded else f"rank {receipt.overall_ranking}, percentile {receipt.percentile}"
-    yield f"{place}; {evaluation.profile}, policy {evaluation.policy}, baseline version {receipt.baseline_version}"
-    for score in evaluation.scores:
-        yield f"{score.name} = {score.value:.2f}   ({score.unrounded!r})"
-        yield f"    {score.formula}"
-        for name, value in score.inputs.items():
-            source = f" ({evaluation.sources[name]})" if name in evaluation.sources else ""
-            yield f"    {name} = {'unknown' if value is None else value}{source}"
-        for name, value in score.constants.items():
-            yield f"    {name} = {value} ({evaluation.sources[name]})"
-    for extra in evaluation.extra_scores:
-        shown = "unknown" if extra.value is None else f"{extra.value:.2f}"
-        why = f"; fixed weights: {extra.reason}" if extra.reason else ""
-        yield f"{extra.name} = {shown}   (not part of the overall score; version {extra.version}{why})"
-        yield f"    {extra.formula}"
-        for name, value in extra.inputs.items():
-            yield f"    {name} = {'unknown' if value is None else value}"
-        for name, value in extra.constants.items():
-            yield f"    {name} = {value:.4f} (version {extra.version})"
-    if not evaluation.criteria and any(score.name == "correctness_score" for score in evaluation.scores):
-        yield NO_CRITERIA
-    for criterion in evaluation.criteria:
-        yield (
-            f"{'met' if criterion.met else 'not met'}{' (claimed)' if criterion.claimed else ''}:"
-            f" {criterion.type}: {criterion.reason}"
-        )
-    for what, names in (
-        ("defaulted", receipt.defaulted),
-        ("lower bounds", receipt.lower_bounds),
-        ("flags", receipt.flags),
-        ("warnings", receipt.warnings),
-        ("recommended", [receipt.recommended_action] if receipt.recommended_action else ()),
-    ):
-        if names:
-            yield f"{what}: {', '.join(names)}"
-    for review in evaluation.reviews:
-        yield review_line(review)
-    if evaluation.model_estimates is not None:
-        yield from model_estimate_lines(evaluation.model_estimates)
 
 
 def profile_lines(comparison: ProfileComparison) -> Iterator[str]:

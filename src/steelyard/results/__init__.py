@@ -13,10 +13,10 @@ if TYPE_CHECKING:
         Health as Health,
     )
     from steelyard.results._arena_evaluations import (
-        Evaluation as Evaluation,
         ExtraScore as ExtraScore,
         Mover as Mover,
         ProfileComparison as ProfileComparison,
+        ScoredSubmission as ScoredSubmission,
         ScoreReason as ScoreReason,
         TaskUnderProfiles as TaskUnderProfiles,
     )

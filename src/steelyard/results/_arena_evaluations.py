@@ -8,7 +8,6 @@ import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_leaderboard import Policy
-from steelyard.results._arena_models import ModelEstimates
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import FieldsResult, flat_rows
@@ -43,8 +42,7 @@ class ExtraScore(msgspec.Struct, frozen=True, kw_only=True):
     """An additional note; None if there is none."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(FieldsResult):
+class ScoredSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """A submission with an explanation of its scores."""
 
     receipt: Receipt
@@ -61,24 +59,10 @@ class Evaluation(FieldsResult):
     scores: tuple[ScoreReason, ...]
     sources: dict[str, str]
     """Source of each number: the submission, the criteria, the baseline, defaults, ..."""
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[Review, ...]
     """Review decisions, in order."""
-    extra_scores: tuple[ExtraScore, ...] = ()
+    extra_scores: tuple[ExtraScore, ...]
     """Scores in addition to those of the specification; none unless the profile enables them."""
-    model_estimates: ModelEstimates | None = None
-    """Model estimates for it, on which no score depends; None if the profile enables no models."""
-
-    def _about(self) -> str:
-        receipt = self.receipt
-        place = "excluded" if receipt.overall_ranking is None else f"rank {receipt.overall_ranking}"
-        return f"{receipt.submission_id} in {receipt.task_id}: {receipt.overall_score}, {place}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per score."""
-        return [
-            {"name": score.name, "title": score.title, "value": score.value, "formula": score.formula}
-            for score in self.scores
-        ]
 
 
 class Mover(msgspec.Struct, frozen=True, kw_only=True):

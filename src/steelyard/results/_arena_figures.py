@@ -18,7 +18,7 @@ from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent
 from steelyard.pages import confidence_text, key_name
 
 if TYPE_CHECKING:
-    from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
+    from steelyard.results._arena_evaluations import ProfileComparison
     from steelyard.results._arena_leaderboard import (
         AllLeaderboards,
         Leaderboard,
@@ -112,16 +112,6 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
     note = f"{level} over tasks; hollow: too few submissions; profile {result.profile}, {result.policy}"
     title = f"Mean score by {', '.join(result.by)}"
     return dots(rows, title=title, axis=_score("Mean overall score"), note=note, width=width)
-
-
-def score_dots(result: Evaluation, width: int) -> Figure:
-    """Every score of one submission on the same axis, the overall one first."""
-    rows = [
-        Estimate(label=score.title, value=score.value, text=f"{score.value:.2f}", note=score.formula)
-        for score in result.scores[::-1]
-    ]
-    note = f"{result.receipt.submission_id}; profile {result.profile}, {result.policy}"
-    return dots(rows, title="Scores of the submission", axis=_score("Score"), note=note, width=width)
 
 
 def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:

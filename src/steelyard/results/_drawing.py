@@ -7,14 +7,13 @@ from typing import Any, TypeAlias
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.figures import WIDTH, Figure
-from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
+from steelyard.results._arena_evaluations import ProfileComparison
 from steelyard.results._arena_figures import (
     bias_dots,
     leader_dots,
     leaderboard_dots,
     leaderboard_strip,
     moved_ranks,
-    score_dots,
     task_dots,
 )
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
@@ -27,7 +26,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     TaskLeaderboard: {"dots": leaderboard_dots, "strip": leaderboard_strip},
     AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
-    Evaluation: {"scores": score_dots},
     ToolBias: {"forest": bias_dots},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},

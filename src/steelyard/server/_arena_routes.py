@@ -12,14 +12,12 @@ from steelyard.questions import (
     leaderboard,
     outliers,
     review_desk,
-    show_submission,
     task_leaderboard,
     tool_bias,
     tool_metrics,
     weights,
 )
 from steelyard.results import (
-    Evaluation,
     Leaderboard,
     Outliers,
     ReviewDesk,
@@ -73,12 +71,6 @@ class BiasQuery(Query, frozen=True, kw_only=True):
     confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
 
 
-class EvaluationQuery(Query, frozen=True, kw_only=True):
-    """Score to explain."""
-
-    score: Annotated[str | None, Meta(description="Explain only this score.")] = None
-
-
 class OutliersQuery(Paged, frozen=True, kw_only=True):
     """Filter by task."""
 
@@ -98,14 +90,7 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
 
 
 TASK = question_route("arena_task_show", page="")
-SUBMISSION = Route(
-    path="/submissions/{submission}",
-    sentence="One submission: each score with its formula, inputs and constants.",
-    command="arena show {submission}",
-    result=Evaluation,
-    query=EvaluationQuery,
-    over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
-)
+SUBMISSION = question_route("arena_show")
 SEASON = question_route("arena_season_show")
 
 ARENA_ROUTES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,11 +33,11 @@ from steelyard.arena.scoring import (
 )
 from steelyard.errors import UnknownNameError
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import CriterionResult, Evaluation, ExtraScore, Receipt, ScoreReason
+from steelyard.results import CriterionResult, ExtraScore, Receipt, ScoredSubmission, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
 
 
-def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
+def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> ScoredSubmission:
     """The evaluation of a submission, explained; `only` one score."""
     names = [declared.name for declared in score_metrics()]
     if only is not None and only not in names:
@@ -69,7 +68,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         }
     bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
     details = msgspec.json.decode(row["details"]) if row["details"] else {}
-    return Evaluation(
+    return ScoredSubmission(
         receipt=receipt,
         profile=rules.name,
         policy=arena.policy,
@@ -100,7 +99,7 @@ def _by_community(community: CommunityWeights, receipt: Receipt, stored_task: St
 
 def _as_stored(row: RowMapping) -> dict[str, Any]:  # Any: column values
     """What an evaluation shows of the submission's own row, by the columns' names; moments as text."""
-    shown = [field.name for field in fields(Evaluation) if field.name in submissions.c]
+    shown = [name for name in ScoredSubmission.__struct_fields__ if name in submissions.c]
     return {name: iso(row[name]) if name.endswith("_at") else row[name] for name in shown}
 
 

@@ -48,3 +48,9 @@ def time_from(text: str) -> datetime:
 def weights_text(weights: Mapping[str, float]) -> str:
     """Return the weights of the scores, each with its name."""
     return ", ".join(f"{name.removesuffix('_weight')} {weight:g}" for name, weight in weights.items())
+
+
+def who(agent: str | None, model: str | None) -> str:
+    """Return whose submission it is, in parentheses, to follow its id."""
+    names = " / ".join(name for name in (agent, model) if name)
+    return f" ({names})" if names else ""

@@ -14,12 +14,10 @@ from steelyard.reports.pages._people import (
 )
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
-from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, task_page
 from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
-    Evaluation,
     Leaderboard,
     Outliers,
     ProfileComparison,
@@ -54,7 +52,6 @@ def _rows_page(result: Result) -> Page:
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
     AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
-    Evaluation: submission_page,
     Leaderboard: leaders_page,
     Outliers: outliers_page,
     ProfileComparison: profiles_page,
