@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
 from steelyard.figures import Figure
-from steelyard.figures._markup import is_bold, size_of, text_width
+from steelyard.figures._figure import is_bold, size_of, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPES = {"path", "rect", "circle"}

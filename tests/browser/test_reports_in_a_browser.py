@@ -64,7 +64,7 @@ def test_hostile_names_are_shown_as_text(made: Callable[[str], str], opened: Ope
     assert window.is_quiet
 
 
-@pytest.mark.parametrize("module", ["steelyard.pages._html", "steelyard.figures._markup"])
+@pytest.mark.parametrize("module", ["steelyard.pages._html", "steelyard.figures._figure"])
 def test_the_tests_see_when_escaping_is_left_out(module: str, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{module}.escape", lambda text: text)
     window = opened(sy.report(planted(HOSTILE), redact=False).document(), ready=False)

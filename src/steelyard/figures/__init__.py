@@ -7,44 +7,46 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.figures._calls import (
+    from steelyard.figures._amounts import (
         CallAmount as CallAmount,
-        calls as calls,
-    )
-    from steelyard.figures._days import (
         DayAmount as DayAmount,
+        StackedRow as StackedRow,
+        calls as calls,
         days as days,
+        stacked as stacked,
     )
-    from steelyard.figures._distances import (
+    from steelyard.figures._axes import (
+        WIDTH as WIDTH,
+        Axis as Axis,
+    )
+    from steelyard.figures._cells import (
+        MAX_CELLS as MAX_CELLS,
+        Tried as Tried,
+        Valued as Valued,
         distances as distances,
+        heatmap as heatmap,
+    )
+    from steelyard.figures._distributions import (
+        StripValue as StripValue,
+        histogram as histogram,
+        strip as strip,
     )
     from steelyard.figures._dots import (
         Estimate as Estimate,
         dots as dots,
     )
-    from steelyard.figures._dumbbells import (
-        TaskPair as TaskPair,
-        dumbbells as dumbbells,
-    )
     from steelyard.figures._figure import (
         FIGURE_ENDINGS as FIGURE_ENDINGS,
+        STYLE as STYLE,
         Figure as Figure,
         check_figure_file as check_figure_file,
     )
-    from steelyard.figures._flips import (
+    from steelyard.figures._paired import (
+        Change as Change,
+        TaskPair as TaskPair,
+        dumbbells as dumbbells,
         flips as flips,
-    )
-    from steelyard.figures._heatmap import (
-        MAX_CELLS as MAX_CELLS,
-        Tried as Tried,
-        Valued as Valued,
-        heatmap as heatmap,
-    )
-    from steelyard.figures._histogram import (
-        histogram as histogram,
-    )
-    from steelyard.figures._layout import (
-        WIDTH as WIDTH,
+        slopes as slopes,
     )
     from steelyard.figures._pareto import (
         PricedEstimate as PricedEstimate,
@@ -53,24 +55,6 @@ if TYPE_CHECKING:
     from steelyard.figures._reliability import (
         ScoreBin as ScoreBin,
         reliability as reliability,
-    )
-    from steelyard.figures._scales import (
-        Axis as Axis,
-    )
-    from steelyard.figures._slopes import (
-        Change as Change,
-        slopes as slopes,
-    )
-    from steelyard.figures._stacked import (
-        StackedRow as StackedRow,
-        stacked as stacked,
-    )
-    from steelyard.figures._strip import (
-        StripValue as StripValue,
-        strip as strip,
-    )
-    from steelyard.figures._style import (
-        STYLE as STYLE,
     )
     from steelyard.figures._trend import (
         TrendMark as TrendMark,

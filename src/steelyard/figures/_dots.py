@@ -6,25 +6,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.figures._figure import Figure
-from steelyard.figures._layout import (
+from steelyard.figures._axes import (
     EDGE,
     MAX_ROWS,
     WIDTH,
+    Axis,
     Rows,
+    Scale,
     arrow,
     axis_above,
     checked_width,
     heading,
+    is_drawn,
     left_out,
     nothing,
     row_label,
     row_value,
     rows_of,
+    scale_of,
     upright,
+    value_text,
 )
-from steelyard.figures._markup import Mark, box, brief, dot, group, line, text_width, words
-from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, value_text
+from steelyard.figures._figure import Figure, Mark, box, brief, dot, group, line, text_width, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

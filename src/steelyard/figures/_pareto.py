@@ -7,11 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from steelyard.figures._figure import Figure
-from steelyard.figures._layout import EDGE, WIDTH, arrow, checked_width, heading, nothing
-from steelyard.figures._markup import HATCHED, Mark, brief, dot, group, line, path, px, text_width, words
-from steelyard.figures._plots import Plot, plot_frame, plot_of
-from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.figures._axes import (
+    EDGE,
+    WIDTH,
+    Axis,
+    Plot,
+    arrow,
+    checked_width,
+    heading,
+    is_drawn,
+    nothing,
+    plot_frame,
+    plot_of,
+    value_text,
+)
+from steelyard.figures._figure import HATCHED, Figure, Mark, brief, dot, group, line, path, px, text_width, words
 
 STRIP = 118.0
 """How wide the strip for unknown costs is."""

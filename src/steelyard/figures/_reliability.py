@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.figures._figure import Figure
-from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
-from steelyard.figures._markup import Mark, box, dot, group, line
-from steelyard.figures._plots import Plot, plot_frame, plot_of
-from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.figures._axes import (
+    WIDTH,
+    Axis,
+    Plot,
+    checked_width,
+    heading,
+    is_drawn,
+    nothing,
+    plot_frame,
+    plot_of,
+    value_text,
+)
+from steelyard.figures._figure import Figure, Mark, box, dot, group, line
 
 
 class ScoreBin(NamedTuple):

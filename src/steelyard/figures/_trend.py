@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from steelyard.figures._figure import Figure
-from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
-from steelyard.figures._markup import Mark, brief, dot, line, path, px, text_width, words
-from steelyard.figures._plots import Plot, plot_frame, plot_of
-from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.figures._axes import (
+    WIDTH,
+    Axis,
+    Plot,
+    checked_width,
+    heading,
+    joined,
+    is_drawn,
+    nothing,
+    plot_frame,
+    plot_of,
+    value_text,
+)
+from steelyard.figures._figure import Figure, Mark, brief, dot, line, path, px, text_width, words
 from steelyard.formatting import counted
 
 MAX_DOTS = 2000
@@ -55,7 +64,7 @@ def trend(
     known = [each for each in ordered if is_drawn(each.score)]
     shown = known[-MAX_DOTS:]
     unseen = len(known) - len(shown)
-    subtitle = "; ".join(part for part in (note, f"{unseen:,} earlier ones omitted" if unseen else "") if part)
+    subtitle = joined(note, f"{unseen:,} earlier ones omitted" if unseen else "")
     head, top = heading(title, subtitle, width)
     body: list[Mark] = [nothing(top, width, "No data: no scores.")]
     bottom = top + 42

@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.figures._figure import Figure
-from steelyard.figures._layout import (
+from steelyard.figures._axes import (
     EDGE,
     WIDTH,
+    Axis,
+    Scale,
     checked_width,
     heading,
+    joined,
     nothing,
     row_label,
     row_value,
@@ -19,8 +21,7 @@ from steelyard.figures._layout import (
     tick_labels,
     upright,
 )
-from steelyard.figures._markup import HATCHED, Mark, box, brief, group, line, px, words
-from steelyard.figures._scales import Axis, Scale
+from steelyard.figures._figure import HATCHED, Figure, Mark, box, brief, group, line, px, words
 from steelyard.formatting import plain
 
 MAX_NAMED = 40
@@ -63,7 +64,7 @@ def waterfall(
     known = sorted((each for each in benchmarks if _doublings(each.speedup) is not None), key=_place, reverse=True)
     failed = [each for each in benchmarks if _doublings(each.speedup) is None]
     counts = f"{len(known):,} compared" + (f", {len(failed):,} failed or not measured" if failed else "")
-    head, top = heading(title, "; ".join(part for part in (note, counts) if part), width)
+    head, top = heading(title, joined(note, counts), width)
     if not benchmarks:
         marks, bottom = [nothing(top, width, "No data: no benchmarks.")], top + 30
     elif len(benchmarks) <= MAX_NAMED:
