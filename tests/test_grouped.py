@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from steelyard.engines import Grouping
 from steelyard.engines._grouping import grouped_statistics
-from steelyard.statistics import STATISTICS, _counted_groups
+from steelyard.statistics import STATISTICS, _groups
 
 TAKEN = [name for name, statistic in STATISTICS.items() if not statistic.counts]
 values = st.sampled_from([0.0, 0.5, 0.7, 1.0]) | st.floats(-1e6, 1e6) | st.just(math.inf) | st.just(math.nan)
@@ -76,12 +76,12 @@ def test_a_statistic_that_keeps_the_bounds_of_values_lies_between_them(pairs: li
 @settings(max_examples=50, deadline=None)
 @given(pairs=rows)
 def test_the_way_for_many_groups_gives_the_same(pairs: list[tuple[int, float]]) -> None:
-    usual = _counted_groups._MANY_GROUPS
-    _counted_groups._MANY_GROUPS = 0
+    usual = _groups._MANY_GROUPS
+    _groups._MANY_GROUPS = 0
     try:
         check(pairs, 0)
     finally:
-        _counted_groups._MANY_GROUPS = usual
+        _groups._MANY_GROUPS = usual
 
 
 @settings(max_examples=50, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from steelyard.statistics import auto_means, bounded_mean, clopper_pearson, fieller, fieller_hall
-from steelyard.statistics._skewed_means import REACHED, reached, skewed_bounds
+from steelyard.statistics._means import REACHED, reached, skewed_bounds
 
 shares = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), min_size=2, max_size=40)
 

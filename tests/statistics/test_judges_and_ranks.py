@@ -31,7 +31,7 @@ from steelyard.statistics import (
     total_wins,
 )
 from steelyard.statistics._agreement import _made_up
-from steelyard.statistics._passes import pass_all_k
+from steelyard.statistics._proportions import pass_all_k
 
 NAN = math.nan
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -28,8 +26,7 @@ from steelyard.statistics import (
     standardized,
     tasks_needed,
 )
-from steelyard.statistics._paired import all_pairs
-from steelyard.statistics._power import paired_power
+from steelyard.statistics._planning import paired_power
 
 gaps = st.lists(st.integers(-20, 20).map(lambda k: k / 20), min_size=2, max_size=30)
 
@@ -120,17 +117,6 @@ def test_paired_bootstrap_agrees_with_scipy():
         ).confidence_interval
         width = theirs.high - theirs.low
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.03 * width)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_all_pairs_give_what_each_pair_gives_alone_whatever_the_order_of_agents(method):
-    scores = np.random.default_rng(6).normal(size=(40, 5)).round(3)
-    difference, low, high = all_pairs(scores, method=method, resamples=500, seed=3)
-    for i, j in itertools.permutations(range(5), 2):
-        alone = all_pairs(scores[:, [i, j]], method=method, resamples=500, seed=3)
-        assert (difference[i, j], low[i, j], high[i, j]) == tuple(part[0, 1] for part in alone)
-    turned = all_pairs(scores[:, ::-1], method=method, resamples=500, seed=3)
-    assert np.array_equal(turned[1][::-1, ::-1], low)
 
 
 values = st.lists(st.integers(0, 10).map(float), min_size=1, max_size=40)

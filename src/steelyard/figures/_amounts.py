@@ -33,6 +33,7 @@ from steelyard.figures._axes import (
 )
 from steelyard.figures._figure import HATCHED, Figure, Mark, box, brief, px, text_width, words
 
+
 class StackedRow(NamedTuple):
     """A bar: its parts by name, None where one is unknown."""
 

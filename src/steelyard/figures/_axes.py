@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
 
-from steelyard.figures._figure import Mark, group, line, path, px, text_width, words
 from steelyard import formatting
+from steelyard.figures._figure import Mark, group, line, path, px, text_width, words
 from steelyard.plain_text import clean
 
 HUGE, TINY = 1e300, 1e-300

@@ -13,8 +13,8 @@ from steelyard.figures._axes import (
     Scale,
     checked_width,
     heading,
-    joined,
     is_drawn,
+    joined,
     left_out,
     nothing,
     scale_of,
@@ -23,7 +23,6 @@ from steelyard.figures._axes import (
 )
 from steelyard.figures._figure import HATCHED, Figure, Mark, box, cut, dot, group, px, text_width, words
 from steelyard.formatting import percent
-
 
 MAX_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""

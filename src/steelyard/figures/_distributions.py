@@ -18,8 +18,8 @@ from steelyard.figures._axes import (
     axis_title,
     checked_width,
     heading,
-    joined,
     is_drawn,
+    joined,
     nothing,
     plot_frame,
     plot_of,
@@ -28,7 +28,6 @@ from steelyard.figures._axes import (
     value_text,
 )
 from steelyard.figures._figure import Figure, Mark, box, brief, dot, group, line, text_width, words
-
 
 MAX_BINS = 30
 

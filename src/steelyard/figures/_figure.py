@@ -14,7 +14,6 @@ from zlib import crc32
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.plain_text import clean
 
-
 HATCH_ID = "\0"
 """Placeholder for the id of the figure's hatch until the figure is written; texts never contain this character."""
 HATCHED = f' fill="url(#{HATCH_ID})"'

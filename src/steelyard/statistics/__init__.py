@@ -9,35 +9,26 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.statistics._agreement import (
         Scale as Scale,
+        TwoWay as TwoWay,
         cohens_kappa as cohens_kappa,
+        deviations as deviations,
         fleiss_kappa as fleiss_kappa,
         krippendorff_alpha as krippendorff_alpha,
         severity as severity,
+        two_way as two_way,
     )
     from steelyard.statistics._bootstrap import (
         bootstrap_mean as bootstrap_mean,
-    )
-    from steelyard.statistics._bounded_means import (
-        bounded_mean as bounded_mean,
     )
     from steelyard.statistics._calibrated_logistic import (
         CalibratedLogistic as CalibratedLogistic,
         Examples as Examples,
         fit_calibrated_logistic as fit_calibrated_logistic,
     )
-    from steelyard.statistics._cluster_sign_flips import (
-        MIN_CLUSTERS as MIN_CLUSTERS,
-        cluster_sign_flip as cluster_sign_flip,
-        effective_clusters as effective_clusters,
-    )
     from steelyard.statistics._coincidences import (
         Coincidence as Coincidence,
         are_fine as are_fine,
         coincidences as coincidences,
-    )
-    from steelyard.statistics._concordance import (
-        kendall_tau as kendall_tau,
-        spearman_rho as spearman_rho,
     )
     from steelyard.statistics._confidence_sequences import (
         MIN_SAVING_TASKS as MIN_SAVING_TASKS,
@@ -46,34 +37,30 @@ if TYPE_CHECKING:
         anytime_p_values as anytime_p_values,
         sequential_test as sequential_test,
     )
-    from steelyard.statistics._counted_groups import (
-        CountedGroups as CountedGroups,
-        GroupedValues as GroupedValues,
-        midpoint as midpoint,
-    )
     from steelyard.statistics._crossed_effects import (
         CrossedEffects as CrossedEffects,
         crossed_effects as crossed_effects,
         distinct_pairs as distinct_pairs,
     )
-    from steelyard.statistics._effect_sizes import (
-        cliffs_delta as cliffs_delta,
-        size_word as size_word,
-        standardized as standardized,
-    )
     from steelyard.statistics._estimates import (
         LEVEL as LEVEL,
         RESAMPLES as RESAMPLES,
         SEED as SEED,
+        Floats as Floats,
         Interval as Interval,
+        Ints as Ints,
         KruskalWallis as KruskalWallis,
         Significance as Significance,
+        WeightBy as WeightBy,
+        check_level as check_level,
+        no_interval as no_interval,
     )
     from steelyard.statistics._exact_sums import (
         ExactSums as ExactSums,
         exact_means as exact_means,
         exact_totals as exact_totals,
         mean_of as mean_of,
+        midpoint as midpoint,
     )
     from steelyard.statistics._gold_labels import (
         CorrectedRate as CorrectedRate,
@@ -85,20 +72,14 @@ if TYPE_CHECKING:
     from steelyard.statistics._group_statistics import (
         STATISTICS as STATISTICS,
     )
-    from steelyard.statistics._grouped_intervals import (
+    from steelyard.statistics._groups import (
+        CountedGroups as CountedGroups,
+        GroupedValues as GroupedValues,
         auto_means as auto_means,
         auto_medians as auto_medians,
-    )
-    from steelyard.statistics._interval import (
-        Floats as Floats,
-        Ints as Ints,
-        check_level as check_level,
-        no_interval as no_interval,
-    )
-    from steelyard.statistics._inversion import (
-        Equivalence as Equivalence,
-        equivalence_test as equivalence_test,
-        p_value_by_inversion as p_value_by_inversion,
+        evenly_tried as evenly_tried,
+        task_means as task_means,
+        weighted_means as weighted_means,
     )
     from steelyard.statistics._item_response import (
         ItemResponse as ItemResponse,
@@ -106,78 +87,85 @@ if TYPE_CHECKING:
         item_response as item_response,
     )
     from steelyard.statistics._means import (
+        ASSUMED_TAIL as ASSUMED_TAIL,
         clustered as clustered,
+        coverage_floor as coverage_floor,
         median_clustered as median_clustered,
         median_exact as median_exact,
+        reached as reached,
+        skewed_mean as skewed_mean,
         student as student,
         student_quantile as student_quantile,
+        variation as variation,
         wilson_clustered as wilson_clustered,
     )
-    from steelyard.statistics._modal_mass import (
-        modal_mass as modal_mass,
-    )
-    from steelyard.statistics._multiplicity import (
+    from steelyard.statistics._p_values import (
+        Equivalence as Equivalence,
         benjamini_hochberg as benjamini_hochberg,
+        equivalence_test as equivalence_test,
         holm as holm,
+        p_value_by_inversion as p_value_by_inversion,
         simultaneous_limits as simultaneous_limits,
     )
     from steelyard.statistics._paired import (
+        MIN_CLUSTERS as MIN_CLUSTERS,
+        cliffs_delta as cliffs_delta,
+        cluster_sign_flip as cluster_sign_flip,
+        effective_clusters as effective_clusters,
         mcnemar_exact as mcnemar_exact,
+        moments_of as moments_of,
         paired_bootstrap as paired_bootstrap,
+        paired_mean as paired_mean,
+        paired_mean_rows as paired_mean_rows,
         paired_plus_two as paired_plus_two,
         paired_proportions as paired_proportions,
         paired_ratios as paired_ratios,
         paired_t as paired_t,
+        permutation_limits as permutation_limits,
+        permuted_sums as permuted_sums,
+        quantum_of as quantum_of,
         sign_flip as sign_flip,
         sign_flip_many as sign_flip_many,
+        size_word as size_word,
+        standardized as standardized,
         swap_ratios as swap_ratios,
+        unequal_attempts as unequal_attempts,
         widened_for_skew as widened_for_skew,
     )
-    from steelyard.statistics._paired_means import (
-        moments_of as moments_of,
-        paired_mean as paired_mean,
-        paired_mean_rows as paired_mean_rows,
-        permutation_limits as permutation_limits,
-        quantum_of as quantum_of,
-        unequal_attempts as unequal_attempts,
-    )
-    from steelyard.statistics._pairwise import (
-        bradley_terry as bradley_terry,
-        rank_intervals as rank_intervals,
-        ranked_pairs as ranked_pairs,
-        strengths_by_task as strengths_by_task,
-        total_wins as total_wins,
-    )
-    from steelyard.statistics._pareto import (
-        pareto_frequencies as pareto_frequencies,
-        pareto_optimal as pareto_optimal,
-    )
-    from steelyard.statistics._passes import (
-        pass_at_k as pass_at_k,
-        passes_over_tasks as passes_over_tasks,
-    )
-    from steelyard.statistics._permutations import (
-        permuted_sums as permuted_sums,
-    )
     from steelyard.statistics._planning import (
+        POWER as POWER,
         DifferenceDistribution as DifferenceDistribution,
         SampleSize as SampleSize,
+        minimum_detectable_effect as minimum_detectable_effect,
         minimum_effect_from_data as minimum_effect_from_data,
         sample_size_from_assumptions as sample_size_from_assumptions,
         sample_size_from_data as sample_size_from_data,
-    )
-    from steelyard.statistics._power import (
-        POWER as POWER,
-        minimum_detectable_effect as minimum_detectable_effect,
         std_dev_range as std_dev_range,
         tasks_needed as tasks_needed,
     )
     from steelyard.statistics._proportions import (
+        bounded_mean as bounded_mean,
         clopper_pearson as clopper_pearson,
+        modal_mass as modal_mass,
+        pass_at_k as pass_at_k,
+        passes_over_tasks as passes_over_tasks,
         wilson as wilson,
     )
     from steelyard.statistics._rank_tests import (
+        kendall_tau as kendall_tau,
         kruskal_wallis as kruskal_wallis,
+        spearman_rho as spearman_rho,
+    )
+    from steelyard.statistics._ranking import (
+        bradley_terry as bradley_terry,
+        pareto_frequencies as pareto_frequencies,
+        pareto_optimal as pareto_optimal,
+        rank_intervals as rank_intervals,
+        ranked_pairs as ranked_pairs,
+        significantly_better as significantly_better,
+        step_down as step_down,
+        strengths_by_task as strengths_by_task,
+        total_wins as total_wins,
     )
     from steelyard.statistics._ratios import (
         TaskRatios as TaskRatios,
@@ -205,13 +193,6 @@ if TYPE_CHECKING:
         fit_weights as fit_weights,
         part_diagnostics as part_diagnostics,
     )
-    from steelyard.statistics._skewed_means import (
-        ASSUMED_TAIL as ASSUMED_TAIL,
-        coverage_floor as coverage_floor,
-        reached as reached,
-        skewed_mean as skewed_mean,
-        variation as variation,
-    )
     from steelyard.statistics._speed_tests import (
         MAX_SESSION_SD as MAX_SESSION_SD,
         OverallSpeed as OverallSpeed,
@@ -220,23 +201,6 @@ if TYPE_CHECKING:
         log_median_error as log_median_error,
         minimum_effect_p as minimum_effect_p,
         speed_tests as speed_tests,
-    )
-    from steelyard.statistics._step_down import (
-        significantly_better as significantly_better,
-        step_down as step_down,
-    )
-    from steelyard.statistics._two_way import (
-        TwoWay as TwoWay,
-        deviations as deviations,
-        two_way as two_way,
-    )
-    from steelyard.statistics._weighted_means import (
-        evenly_tried as evenly_tried,
-        task_means as task_means,
-        weighted_means as weighted_means,
-    )
-    from steelyard.statistics._weighting import (
-        WeightBy as WeightBy,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

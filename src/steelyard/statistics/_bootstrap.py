@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Interval
-from steelyard.statistics._interval import Floats, check_level, no_interval, too_few
+from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Floats, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import cluster
 
 CELLS_AT_ONCE = 8_000_000

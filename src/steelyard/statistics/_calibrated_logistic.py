@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.statistics._interval import Floats, Ints
+from steelyard.statistics._estimates import Floats, Ints
 from steelyard.statistics._proportions import wilson
 
 FOLDS = 5

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.statistics._interval import Floats, Ints
+from steelyard.statistics._estimates import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
@@ -227,12 +226,8 @@ def at_least(count: int, chances: Floats) -> float:
     wanted = min(count, _COUNTED + 2 * int(chances.sum()))
     happened = np.zeros(wanted + 1)
     happened[0] = 1.0
-    for chance in _sorted(chances):
+    for chance in np.sort(chances).tolist():  # the order of rows changes no bit
         more = happened[:-1] * chance
         happened[:-1] *= 1.0 - chance
         happened[1:] += more
     return float(happened[wanted])
-
-
-def _sorted(chances: Floats) -> Iterator[float]:
-    yield from np.sort(chances).tolist()  # the order of rows changes no bit

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.errors import UsageError
-from steelyard.statistics._estimates import LEVEL, Interval, Significance
+from steelyard.statistics._estimates import LEVEL, Floats, Interval, Significance, check_level, no_interval
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import Floats, check_level, no_interval
 
 METHOD = "betting"
 MAX_FRACTION = 0.9

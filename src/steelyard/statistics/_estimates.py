@@ -1,12 +1,26 @@
-"""Estimates, intervals and tests with their methods."""
+"""Results of statistics: intervals and tests with their methods, and reasons for missing ones.
+
+Does not load numpy, because the options of every command import it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from steelyard.errors import UsageError
 from steelyard.formatting import percent
+from steelyard.option_names import option
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+WeightBy: TypeAlias = Literal["runs", "tasks"]
+"""What counts once in a mean."""
 
 LEVEL = 0.95
 SEED = 20261115
@@ -105,3 +119,30 @@ class KruskalWallis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Values used."""
     reason: str | None = None
     """Reason for a missing result."""
+
+
+def check_level(level: float) -> float:
+    """Return the level, or raise an error if it is not between 0 and 1."""
+    if not 0 < level < 1:
+        share = level / 100 if 1 < level < 100 else LEVEL
+        message = f"confidence level must be between 0 and 1 (got {level:g})"
+        raise UsageError(message, hint=option("confidence", f"{share:g}"))
+    return level
+
+
+def no_interval(
+    reason: str, *, method: str, n: int, clusters: int, level: float, estimate: float | None = None
+) -> Interval:
+    """Return an estimate without an interval, with the reason."""
+    return Interval(
+        estimate=estimate, low=None, high=None, method=method, n=n, clusters=clusters, confidence=level, reason=reason
+    )
+
+
+def too_few(n: int) -> str:
+    """Return the reason for no interval with fewer than two clusters."""
+    if n == 0:
+        return "no value"
+    if n == 1:
+        return "only one run; at least two tasks are needed"
+    return f"all {n} runs are attempts on one task; at least two tasks are needed"

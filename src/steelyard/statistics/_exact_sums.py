@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.statistics._interval import Floats, Ints
+from steelyard.statistics._estimates import Floats, Ints
 
 _BITS = 53
 _ROWS_AT_ONCE = 2**16
@@ -49,6 +49,17 @@ def mean_of(values: npt.ArrayLike) -> float:
     """
     numbers = np.asarray(values, dtype=float)
     return float(exact_means(numbers, np.zeros(len(numbers), dtype=np.int64), 1)[0])
+
+
+def midpoint(low: Floats, high: Floats) -> Floats:
+    """Halfway between two values, correctly rounded, also where their sum is too large or they are too small to halve.
+
+    >>> midpoint(np.array([5e-324, 1.5e308]), np.array([1.5e-323, 1.7e308])).tolist()
+    [1e-323, 1.6e+308]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # the same infinity on both sides is itself
+        added, halves = low + high, low / 2 + high / 2
+    return np.asarray(np.where(low == high, low, np.where(np.isinf(added), halves, added / 2)), dtype=float)
 
 
 def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:

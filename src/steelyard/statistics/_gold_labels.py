@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._agreement import cohens_kappa
-from steelyard.statistics._bounded_means import bounded_mean
-from steelyard.statistics._estimates import LEVEL, Interval
-from steelyard.statistics._interval import Floats, Ints, no_interval, too_few
+from steelyard.statistics._estimates import LEVEL, Floats, Interval, Ints, WeightBy, no_interval, too_few
 from steelyard.statistics._means import cluster, codes_of, effective_size, student_quantile
-from steelyard.statistics._weighting import WeightBy
+from steelyard.statistics._proportions import bounded_mean
 
 MIN_LABELS = 50
 """Number of gold labels below which a corrected rate is labeled: with 10 labels PPI++ covers down to 84%."""

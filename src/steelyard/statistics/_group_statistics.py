@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.statistics._counted_groups import GroupedValues
-    from steelyard.statistics._interval import Floats, Ints
+    from steelyard.statistics._estimates import Floats, Ints
+    from steelyard.statistics._groups import GroupedValues
 
 
 @dataclass(frozen=True, slots=True)

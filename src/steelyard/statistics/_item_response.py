@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from steelyard.statistics._interval import Floats, Ints
-from steelyard.statistics._joint_errors import JointErrors, covariance_of_effects
+from steelyard.statistics._crossed_effects import JointErrors, covariance_of_effects
+from steelyard.statistics._estimates import Floats, Ints
 
 NODES = 21
 POOLED_NODES = 11

@@ -10,14 +10,30 @@ import numpy.typing as npt
 from msgspec import structs
 
 from steelyard.statistics._bootstrap import bootstrap_ratio
-from steelyard.statistics._bounded_means import bounded_limits
-from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Interval, Significance
+from steelyard.statistics._estimates import (
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    Floats,
+    Interval,
+    Ints,
+    Significance,
+    check_level,
+    no_interval,
+    too_few,
+)
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import Floats, Ints, check_level, no_interval, too_few
-from steelyard.statistics._inversion import p_value_by_inversion
-from steelyard.statistics._means import Clusters, cluster, student_quantile
-from steelyard.statistics._proportions import at_most_when_none
-from steelyard.statistics._skewed_means import coverage_floor, reached, skewed_bounds, variation
+from steelyard.statistics._means import (
+    Clusters,
+    cluster,
+    coverage_floor,
+    reached,
+    skewed_bounds,
+    student_quantile,
+    variation,
+)
+from steelyard.statistics._p_values import p_value_by_inversion
+from steelyard.statistics._proportions import at_most_when_none, bounded_limits
 
 SAME = 1e-12
 """Relative range below which the values of tasks count as constant."""

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from steelyard.statistics._estimates import LEVEL
+from steelyard.statistics._estimates import LEVEL, Floats, Ints
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import Floats, Ints
 from steelyard.statistics._means import codes_of
-from steelyard.statistics._paired_means import Moments, paired_mean_rows, quantum_of
+from steelyard.statistics._paired import Moments, paired_mean_rows, quantum_of
 
 MAX_UNSCORED = 0.1
 """Fraction of unscored runs on a side above which a claim must also be significant with all filled against it."""

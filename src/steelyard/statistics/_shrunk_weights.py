@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from steelyard.statistics._estimates import LEVEL
-from steelyard.statistics._interval import Floats, Ints, check_level
+from steelyard.statistics._estimates import LEVEL, Floats, Ints, check_level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from steelyard.statistics._estimates import LEVEL
+from steelyard.statistics._estimates import LEVEL, Floats, Ints, check_level
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._interval import Floats, Ints, check_level
 from steelyard.statistics._means import student_quantile
-from steelyard.statistics._multiplicity import benjamini_hochberg
+from steelyard.statistics._p_values import benjamini_hochberg
 
 ONE_SESSION_EFFECT = 0.05
 """Minimum effect with one session per side: false claims are rare up to `MAX_SESSION_SD`."""
