@@ -42,7 +42,7 @@ from steelyard.cli import run
 from steelyard.demo import demo_files
 from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import Call, Judgment, Run, Usage
-from steelyard.results import Result, figure_names
+from steelyard.results import Result
 from steelyard.server import ROUTES, Route, ServeOptions
 from steelyard.server._running import guarded, site_of
 
@@ -371,7 +371,7 @@ def question_files(verb: str, inputs: Sequence[str], flags: Sequence[str], optio
         "notebook.html": page(result._repr_html_()),
         "rows.jsonl": normalized(_json_lines(result.to_dicts())),
     }
-    for name in figure_names(type(result)):
+    for name in type(result).figure_names():
         with contextlib.suppress(sy.SteelyardError):
             files[f"figure-{name}.svg"] = markup(result.figure(name).svg)
     return files

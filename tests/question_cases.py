@@ -8,14 +8,17 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import steelyard as sy
 from arena_results import learning, rated_arena
 from steelyard.questions import Answer, Question, add_user, create_season, demo_files, question_named, review_submission
+from steelyard.questions.canon import show_canons
 from steelyard.questions.read import RunReading
-from steelyard.records import encode_run
+from steelyard.records import Canon, encode_run
+from steelyard.store import open_store, retire_canon, set_canon
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -115,6 +118,7 @@ CASES = [
     Case("gate", {"rule": "pass_rate >= 0.3"}),
     Case("gate", {"rule": ["pass_rate >= 0.99", "cost_usd <= 100"]}),
     Case("gate", {"rule": "pass_rate >= 0.65"}),
+    Case("mapping_list", {}, None),
     Case("formats", {}, None),
     Case("formats", {"name": "codex-exec"}, None),
     Case("arena_history", {}, "arena.db"),
@@ -195,6 +199,19 @@ COMMAND_CASES = [
         ("read", "{folder}/runs.jsonl", "{folder}/timings", "{folder}/rejected.jsonl", "{folder}/plan.toml"),
         read_summary("runs.jsonl", "timings", "rejected.jsonl", "plan.toml"),
     ),
+    CommandCase(
+        ("repeatability", "canon", "list", "--history", "--store", "sqlite:///{folder}/canons.db"),
+        lambda folder: show_canons(store_address(folder, "canons.db"), None, history=True),
+    ),
+    CommandCase(
+        ("repeatability", "canon", "show", "clamp", "--store", "sqlite:///{folder}/canons.db"),
+        lambda folder: show_canons(store_address(folder, "canons.db"), "clamp", history=False),
+        everything=True,
+    ),
+    CommandCase(
+        ("serve", "token", "list", "--store", "sqlite:///{folder}/arena.db"),
+        lambda folder: sy.list_tokens(store=store_address(folder, "arena.db")),
+    ),
 ]
 """Calls of the commands that print an answer and are not questions."""
 
@@ -228,6 +245,26 @@ use = "nop"
 """
 
 
+def write_canons(address: str) -> None:
+    """Create a store with a retired and an active canon."""
+    opened = open_store(address, create=True)
+    for code in ("return x", "return max(x, 0)"):
+        if code != "return x":
+            retire_canon(opened, "clamp")
+        canon = Canon(
+            prompt="clamp",
+            code=f"def clamp(x):\n    {code}\n",
+            normalized=f"def clamp(x):\n    {code}\n",
+            signature=sha256(code.encode()).hexdigest(),
+            contract='{"id": "clamp"}',
+            normalization_version="ast-1",
+            oracle_version="oracle-1",
+            distance_version="levenshtein-1",
+        )
+        set_canon(opened, canon)
+    opened.close()
+
+
 def write_inputs(folder: Path) -> Path:
     """Write the inputs that the cases are asked about."""
     (folder / "plan.toml").write_text(PLAN, "utf-8")
@@ -237,11 +274,13 @@ def write_inputs(folder: Path) -> Path:
     rejected = [{"task": "t"}, {"task": "t", "cost_usd": -1}, {"task": "t", "usge": {}}]
     (folder / "rejected.jsonl").write_text("\n".join(map(json.dumps, rejected)), "utf-8")
     (folder / "outputs.jsonl").write_text("\n".join(map(json.dumps, outputs)), "utf-8")
+    write_canons(store_address(folder, "canons.db"))
     arena = rated_arena(folder)
     add_user(arena, "team", "blue")
     add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
     review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
     create_season(arena, "2026-11").save(folder / "manifest.json")
+    sy.create_token("ci", scopes=["submit", "review"], store=arena)
     arena.store.close()
     learning(folder).store.close()
     for name, content in demo_files():

@@ -140,7 +140,7 @@ def test_help_has_examples_and_ordered_groups(shown, command: str) -> None:  # t
 
 
 def test_help_lists_the_figures_of_each_command(shown) -> None:  # type: ignore[no-untyped-def]
-    assert {command: results.figure_names(kind) for command, kind in DRAWN.items()} == FIGURES
+    assert {command: kind.figure_names() for command, kind in DRAWN.items()} == FIGURES
     text = " ".join(shown("rank").split())
     assert "--figure NAME Figure to write to .svg or .png: dots, pareto (default: dots). --no-csv-escape" in text
     assert "Figure to write to .svg or .png: heatmap. --no" in " ".join(shown("matrix").split())

@@ -25,7 +25,7 @@ from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
-from steelyard.results import Outliers, Result, figure_names
+from steelyard.results import Outliers, Result
 from steelyard.results._drawing import DRAWINGS
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -75,9 +75,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
 
 
 DRAWN = [
-    kind for kind in (*DRAWINGS, *(question_named(name).answer for name in question_names())) if figure_names(kind)
+    kind for kind in (*DRAWINGS, *(question_named(name).answer for name in question_names())) if kind.figure_names()
 ]
-EVERY = [(kind, name) for kind in DRAWN for name in figure_names(kind)]
+EVERY = [(kind, name) for kind in DRAWN for name in kind.figure_names()]
 
 
 @pytest.mark.parametrize("width", [720, 390])
@@ -93,7 +93,7 @@ def test_every_figure_of_every_result_keeps_the_laws(
 
 @pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
 def test_without_a_name_it_is_the_main_figure(results: dict[type[Result], Result], kind: type[Result]) -> None:
-    assert results[kind].figure() == results[kind].figure(figure_names(kind)[0])
+    assert results[kind].figure() == results[kind].figure(kind.figure_names()[0])
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_and_the_known(results: dict[type[Result], Result]) -> None:

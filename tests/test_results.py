@@ -25,18 +25,20 @@ from steelyard.errors import MissingExtraError, UsageError
 from steelyard.pages._terminal_tables import cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import Answer, list_runs, question_named, question_names
+from steelyard.questions.canon import Canons, StoredCanon
 from steelyard.questions.doctor import doctor
 from steelyard.questions.explain import Explanation
 from steelyard.questions.formats import formats
+from steelyard.questions.mapping_list import mapping_list
 from steelyard.questions.metrics import metrics
 from steelyard.questions.prices import prices
 from steelyard.questions.profiles import profiles
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import export_plan
 from steelyard.questions.show import RunOutput, piece_of
-from steelyard.records import Canon, encode_run
+from steelyard.records import encode_run
 from steelyard.reports import result_document, result_markdown
-from steelyard.results import Canons, Result
+from steelyard.results import Result
 from steelyard.server import routes_listed
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -64,19 +66,21 @@ def one_task(_folder: Path) -> Result:
     return sy.speedup(sy.TaskFiles(task="t", nop=timings, oracle=timings, agents={"tool:model": timings}))
 
 
-def canons(_folder: Path) -> Result:
-    canon = Canon(
-        prompt="clamp",
+def canons(prompt: str = "clamp") -> Canons:
+    canon = StoredCanon(
+        prompt=prompt,
         code="x = 1",
         normalized="x=1",
         signature="ab",
-        contract='{"id": "clamp"}',
+        contract={"id": "clamp"},
         normalization_version="ast-1",
         oracle_version="oracle-1",
         distance_version="distance-1",
-        set_at=1_700_000_000_000_000,
+        origin=None,
+        set_at="2026-01-05T08:00:00+00:00",
+        retired_at=None,
     )
-    return Canons((canon,))
+    return Canons(canons=(canon,))
 
 
 def written_plan(folder: Path) -> Path:
@@ -115,6 +119,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
     "Judges": lambda _: sy.judges(sy.demo_runs()),
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
+    "MappingList": lambda _: mapping_list(),
     "Formats": lambda _: formats(),
     "Metrics": lambda _: metrics(),
     "Profiles": lambda _: profiles(),
@@ -132,8 +137,8 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "PlanExport": lambda folder: export_plan(written_plan(folder), out=folder / "job"),
     "PlanTrials": lambda folder: sy.run_list(plan_results(folder)),
     "TrialDetail": lambda folder: sy.run_show(plan_results(folder), trial=""),
-    "Canons": canons,
-    "Canons without any": lambda _: Canons(()),
+    "Canons": lambda _: canons(),
+    "Canons without any": lambda _: Canons(canons=()),
     **ARENA_RESULTS,
 }
 
@@ -324,13 +329,7 @@ def test_names_from_logs_do_not_break_the_line() -> None:
     assert repr(Named()).startswith("Named(two lines xxx")
     assert repr(Named()).endswith("...)")
     assert breaches(Named()) == []
-    assert "&lt;b&gt;" in Canons((Canon(**{**canon_fields(), "prompt": "<b>"}),))._repr_html_()
-
-
-def canon_fields() -> dict[str, Any]:
-    (canon,) = canons(Path()).canons  # type: ignore[attr-defined] # it is Canons
-    fields: dict[str, Any] = msgspec.structs.asdict(canon)
-    return fields
+    assert "&lt;b&gt;" in canons("<b>")._repr_html_()
 
 
 def test_a_result_saves_itself_by_the_ending(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from steelyard.pages import (
     check_figure_file,
     check_file,
     csv_text,
+    figure_named,
     visible_json,
     write_result,
     writing,
@@ -170,6 +171,9 @@ class PlainOutput(Output):
     allow_rejected: Annotated[bool, Parameter(parse=False)] = False
 
 
+PLAIN_OUTPUT = PlainOutput()
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PlainDrawnOutput(DrawnOutput):
@@ -179,7 +183,7 @@ class PlainDrawnOutput(DrawnOutput):
 
 
 OUTPUTS: Mapping[tuple[bool, bool], Output] = {
-    (False, False): PlainOutput(),
+    (False, False): PLAIN_OUTPUT,
     (False, True): OUTPUT,
     (True, False): PlainDrawnOutput(),
     (True, True): DRAWN_OUTPUT,
@@ -190,9 +194,7 @@ OUTPUTS: Mapping[tuple[bool, bool], Output] = {
 def check_drawing(kind: type[Any], figure: str | None, out: Path | None) -> bool:
     """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
-        from steelyard.results import check_figure  # names every kind of result
-
-        check_figure(kind, figure)
+        figure_named(figure, kind.figure_names(), result=kind.__name__)
         check_figure_file(out)
         check_file(out)
         return True

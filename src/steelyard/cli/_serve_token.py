@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._options import Json
+from steelyard.cli._output import PLAIN_OUTPUT, PlainOutput
 from steelyard.cli._print import console, print_json, print_lines
+from steelyard.cli._question_commands import deliver
+from steelyard.pages import minute_of
 from steelyard.settings import DEFAULT_STORE
-
-if TYPE_CHECKING:
-    from steelyard.results import Tokens
 
 token = App(name="token", help="Create, list or revoke access tokens.", help_format="plaintext")
 
@@ -56,15 +56,16 @@ def create(
         print_json(made.to_dict())
         return 0
     print_lines([made.token])
-    (row,) = made.to_dicts()
+    (record,) = made.tokens
     console(stderr=True).print(
-        f"{name}: {row['scopes']}, expires {row['expires_at'][:16]} UTC. Copy the token now; it is not shown again."
+        f"{name}: {', '.join(record.scopes)}, expires {minute_of(record.expires_at)} UTC. "
+        "Copy the token now; it is not shown again."
     )
     return 0
 
 
 @token.command(name="list")
-def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+def list_all(*, store: StoreOption = DEFAULT_STORE, output: PlainOutput = PLAIN_OUTPUT) -> int:
     """List tokens with scopes, expiry and last use.
 
     Expired and revoked tokens are included.
@@ -73,7 +74,9 @@ def list_all(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """
     from steelyard.questions.token import list_tokens  # brings SQLAlchemy
 
-    return _print(list_tokens(store=store), json=json)
+    output.check()
+    deliver(list_tokens(store=store), output)
+    return 0
 
 
 @token.command
@@ -82,7 +85,7 @@ def revoke(
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
-    json: Json = False,
+    output: PlainOutput = PLAIN_OUTPUT,
 ) -> int:
     """Revoke a token immediately.
 
@@ -90,19 +93,6 @@ def revoke(
     """
     from steelyard.questions.token import revoke_token  # brings SQLAlchemy
 
-    return _print(revoke_token(name, store=store), json=json)
-
-
-def _print(tokens: Tokens, *, json: bool) -> int:
-    if json:
-        print_json(tokens.to_dict())
-        return 0
-    if not tokens.tokens:
-        console().print("no tokens; create one with: steelyard serve token create NAME")
-    for row in tokens.to_dicts():
-        used = f"last used {row['last_used_at'][:16]}" if row["last_used_at"] else "never used"
-        end = f"{row['state']} {(row['revoked_at'] or row['expires_at'])[:16]}"
-        until = f"expires {row['expires_at'][:16]}" if row["state"] == "active" else end
-        whose = f"  of {row['person']}" if row["person"] else ""
-        print_lines([f"{row['name']}{whose}  {row['scopes']}  {until}  {used}  sytk_{row['id']}_..."])
+    output.check()
+    deliver(revoke_token(name, store=store), output)
     return 0

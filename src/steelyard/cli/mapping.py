@@ -4,13 +4,12 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from steelyard.cli._nested import add_question
 from steelyard.cli._options import Json, Paths
-from steelyard.cli._print import print_json, print_text, show_results
-from steelyard.formatting import counted
-from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
-from steelyard.pages import add_row, plain_table
+from steelyard.cli._print import print_json, print_text
+from steelyard.mappings import mapping_text
+from steelyard.pages import versioned
 from steelyard.questions.mapping import suggest_mapping
-from steelyard.results import versioned
 
 mapping = App(
     name="mapping",
@@ -42,23 +41,7 @@ def suggest(
     return 0
 
 
-@mapping.command(name="list")
-def list_(*, json: Json = False) -> int:
-    """List the built-in mappings.
-
-    Example: steelyard mapping list
-    """
-    loaded = [load_mapping(name) for name in shipped_mappings()]
-    if json:
-        print_json(versioned({"mappings": [{"name": each.name, "title": each.title} for each in loaded]}))
-        return 0
-    table = plain_table()
-    table.add_column("mapping")
-    table.add_column("title")
-    for each in loaded:
-        add_row(table, each.name, each.title or "")
-    show_results([f"{counted(len(loaded), 'mapping')}; steelyard mapping show NAME prints one.", table])
-    return 0
+add_question(mapping, "mapping_list")
 
 
 @mapping.command

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         STYLE as STYLE,
         Figure as Figure,
         check_figure_file as check_figure_file,
+        check_figure_options as check_figure_options,
+        figure_named as figure_named,
     )
     from steelyard.figures._paired import (
         Change as Change,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-from steelyard.errors import MissingExtraError, UsageError
+from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.plain_text import clean
 
 HATCH_ID = "\0"
@@ -112,6 +113,25 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.name!r}, {self.title!r}, {self.width} x {self.height})"
+
+
+def figure_named(name: str | None, names: Sequence[str], *, result: str) -> str:
+    """Return the name of a figure of a result (default: the first); an unknown name is an error with a suggestion."""
+    if not names:
+        raise UsageError(f"{result} has no figure")
+    if name is not None and name not in names:
+        error = UnknownNameError("figure", name, names)
+        error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
+        raise error
+    return name or names[0]
+
+
+def check_figure_options(unknown: Iterable[str], names: Sequence[str]) -> None:
+    """Reject options that figures do not have; the hint lists the valid options and figures."""
+    for keyword in unknown:
+        drawn = f", where name is {', '.join(map(repr, names))}" if names else ""
+        hint = f"figure(name, width=720){drawn}; select metrics and groups in the call that returned the result"
+        raise UsageError(f"figure has no option {keyword!r}", hint=hint)
 
 
 def check_figure_file(path: Path) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from steelyard.figures import (
         FIGURE_ENDINGS as FIGURE_ENDINGS,
         check_figure_file as check_figure_file,
+        figure_named as figure_named,
     )
     from steelyard.pages._catalog import (
         catalog_page as catalog_page,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
         Writable as Writable,
         csv_cell as csv_cell,
         csv_text as csv_text,
+        pandas_frame as pandas_frame,
+        polars_frame as polars_frame,
         write_result as write_result,
     )
     from steelyard.pages._findings import (
@@ -97,10 +100,14 @@ if TYPE_CHECKING:
     )
     from steelyard.pages._plain_text import (
         DASH as DASH,
+        SCHEMA_VERSION as SCHEMA_VERSION,
         json_bytes as json_bytes,
         json_text as json_text,
+        json_values as json_values,
         markdown_text as markdown_text,
         number_text as number_text,
+        short_repr as short_repr,
+        versioned as versioned,
     )
     from steelyard.pages._run_columns import (
         run_column as run_column,
@@ -122,6 +129,7 @@ if TYPE_CHECKING:
     from steelyard.pages._text import (
         page_lines as page_lines,
         page_text as page_text,
+        text_width as text_width,
     )
     from steelyard.plain_text import (
         clean as clean,

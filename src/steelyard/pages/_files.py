@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from steelyard.errors import MissingExtraError
 from steelyard.figures import FIGURE_ENDINGS
 from steelyard.pages._output_files import check_file, writing
 from steelyard.pages._plain_text import json_text
 from steelyard.records import Redaction
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
     from steelyard.figures import Figure
@@ -45,6 +47,22 @@ def csv_text(rows: Sequence[Row], *, raw: bool = False) -> str:
         writer.writerow(names)
         writer.writerows({name: csv_cell(cell, raw=raw) for name, cell in row.items()} for row in rows)
     return text.getvalue()
+
+
+def polars_frame(rows: Sequence[Row], **types: Any) -> pl.DataFrame:  # Any: Polars types, by column
+    """Return the rows as a Polars frame; `types` of columns that may be empty in all rows."""
+    import polars as pl  # heavy: not every caller wants a frame
+
+    return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+
+def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the rows as a pandas frame."""
+    try:
+        import pandas as pd  # heavy and optional
+    except ImportError as error:
+        raise MissingExtraError("pandas", extra="pandas", purpose="to_pandas()") from error
+    return pd.DataFrame(rows)
 
 
 class Writable(Protocol):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +14,9 @@ from steelyard.formatting import quantity
 from steelyard.plain_text import clean, visible_json
 
 DASH = "-"
+SCHEMA_VERSION = 1
+"""Version of every JSON answer; renaming a field increments it."""
+MAX_REPR_LENGTH = 110
 
 
 def number_text(value: float | None, unit: str) -> str:
@@ -23,6 +28,30 @@ def markdown_text(text: str) -> str:
     """Text that Markdown and HTML leave alone."""
     plain = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]#!~@])", r"\\\1", plain)
+
+
+def short_repr(kind: type[object], about: str) -> str:
+    """Return a one-line `repr` of a result: its class and a short summary."""
+    name, text = kind.__name__, clean(about)  # names come from logs: they must not break the line
+    room = MAX_REPR_LENGTH - len(name)
+    return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"
+
+
+def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
+    """Return the JSON object, preceded by its schema version."""
+    return {"schema_version": SCHEMA_VERSION, **shape}
+
+
+def json_values(value: Any) -> Any:  # Any: JSON values
+    """Return the value with infinity as a string, because JSON has no such number."""
+    if isinstance(value, float):
+        assert not math.isnan(value), "a missing value is None, never NaN"
+        return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: json_values(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_values(each) for each in value]
+    return value
 
 
 def json_text(value: Any) -> str:  # Any: a JSON value

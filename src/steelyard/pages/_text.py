@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from shutil import get_terminal_size
 
 from steelyard.formatting import counted
 from steelyard.pages._page import Column, Page, PageTable, Style
@@ -10,6 +11,13 @@ from steelyard.pages._terminal_tables import Cell, Painted, TextTable, add_row, 
 from steelyard.plain_text import clean
 
 INDENT = "  "
+USUAL_WIDTH, MIN_WIDTH = 80, 40
+"""Columns of a text without COLUMNS or a terminal, and the minimum."""
+
+
+def text_width() -> int:
+    """Return the columns of a text that is printed in Python."""
+    return max(get_terminal_size((USUAL_WIDTH, 24)).columns, MIN_WIDTH)
 
 
 def page_text(page: Page, width: int | None, *, everything: bool = False) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from shutil import get_terminal_size
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -15,9 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.plain_text import clean
 from steelyard.records import Finding, Redaction
-from steelyard.results import MAX_REPR_LENGTH, MIN_WIDTH, SCHEMA_VERSION, USUAL_WIDTH, json_values, pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +198,7 @@ def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:  # Any: a value 
         yield name, value
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_version", tag=SCHEMA_VERSION):
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_version", tag=pages.SCHEMA_VERSION):
     """Base of answers. The fields of a subclass are its JSON, its JSON Schema and its entry in the OpenAPI document."""
 
     rows: ClassVar[Rows]
@@ -235,7 +232,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """Return the JSON; infinity is the string "Infinity"."""
-        made: dict[str, Any] = json_values(msgspec.to_builtins(self, enc_hook=_builtin))
+        made: dict[str, Any] = pages.json_values(msgspec.to_builtins(self, enc_hook=_builtin))
         return made
 
     def to_dicts(self) -> list[Row]:
@@ -248,11 +245,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
         rows = self.to_dicts()
         known = {name: dtype for name, dtype in _dtypes(type(self), pl).items() if rows and name in rows[0]}
-        return pl.DataFrame(rows, schema_overrides=known, infer_schema_length=None)
+        return pages.polars_frame(rows, **known)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas frame."""
-        return pandas_frame(self.to_dicts())
+        return pages.pandas_frame(self.to_dicts())
 
     def page(self) -> Page:
         """Return its presentation."""
@@ -290,11 +287,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
     def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Any) -> Figure:
         """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
-        from steelyard.figures import WIDTH
-        from steelyard.results import check_figure, check_keywords  # names every kind of result
+        from steelyard.figures import WIDTH, check_figure_options, figure_named  # most answers are not drawn
 
-        check_keywords(type(self), unknown)
-        return _figures(type(self))[check_figure(type(self), name)](self, WIDTH if width is None else width)
+        figures = _figures(type(self))
+        check_figure_options(unknown, tuple(figures))
+        draw = figures[figure_named(name, tuple(figures), result=type(self).__name__)]
+        return draw(self, WIDTH if width is None else width)
 
     def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
         """Write the answer to a file in the format of its extension: .json, .csv, .parquet, .html, .md, .svg or .png.
@@ -308,13 +306,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         return pages.plain_table_html(self.page().table, caption=repr(self))
 
     def __str__(self) -> str:
-        return self.text(max(get_terminal_size((USUAL_WIDTH, 24)).columns, MIN_WIDTH))
+        return self.text(pages.text_width())
 
     def __repr__(self) -> str:
-        # names come from logs: they must not break the line or drive the terminal
-        name, text = type(self).__name__, clean(self.about)
-        room = MAX_REPR_LENGTH - len(name)
-        return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"
+        return pages.short_repr(type(self), self.about)
 
 
 def _home(kind: type[Answer]) -> Any:  # Any: a module

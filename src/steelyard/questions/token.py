@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
+from steelyard.formatting import counted
 from steelyard.option_names import option
+from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import (
     MAX_NAME_BYTES,
     SCOPES,
@@ -22,7 +27,6 @@ from steelyard.records import (
     microseconds_of,
     now_microseconds,
 )
-from steelyard.results import NewToken, Tokens
 from steelyard.settings import DEFAULT_STORE
 from steelyard.store import (
     Store,
@@ -33,10 +37,50 @@ from steelyard.store import (
     revoke_token as revoke_in,
 )
 
+if TYPE_CHECKING:
+    from steelyard.pages import Page
+
 HOUR = 3600 * 1_000_000
 """Microseconds."""
 _UNITS = {"h": HOUR, "d": 24 * HOUR, "w": 7 * 24 * HOUR}
 DEFAULT_EXPIRES = "90d"
+
+
+class TokenInfo(Part, frozen=True, kw_only=True):
+    """Token without its text."""
+
+    id: str
+    """Its public part."""
+    name: str
+    scopes: tuple[Scope, ...]
+    state: Literal["active", "expired", "revoked"]
+    person: str | None
+    """Id of the registered owner; None if it has only a name."""
+    created_at: str
+    expires_at: str
+    last_used_at: str | None
+    """Last use, to some minutes; None if it has not been used."""
+    revoked_at: str | None
+
+
+class Tokens(Answer, frozen=True, kw_only=True):
+    """Access tokens of a store."""
+
+    rows: ClassVar[Rows] = Rows("tokens", joined=("scopes",))
+    tokens: tuple[TokenInfo, ...]
+
+    @property
+    def about(self) -> str:
+        """Number of tokens and of active tokens."""
+        active = sum(token.state == "active" for token in self.tokens)
+        return f"{counted(len(self.tokens), 'token')}, {active:,} active"
+
+
+class NewToken(Tokens, frozen=True, kw_only=True):
+    """Token that was just created, with its text."""
+
+    token: str
+    """The secret that the client sends; it cannot be retrieved again."""
 
 
 def create_token(
@@ -58,7 +102,7 @@ def create_token(
     ...     made = create_token("build", expires="30d", store=store)
     ...     names = [token.name for token in list_tokens(store=store).tokens]
     ...     gone = revoke_token("build", store=store)
-    >>> made.record.name, names
+    >>> made.tokens[0].name, names
     ('build', ['build'])
     """
     _check_name(name)
@@ -68,19 +112,60 @@ def create_token(
     expires_at = _end(expires)
     with _opened(store) as opened:
         whole, record = create_in(opened, name, allowed, expires_at=expires_at, person=person)
-    return NewToken(token=whole, record=record)
+    return NewToken(token=whole, tokens=_listed([record]))
 
 
 def list_tokens(*, store: Arena | str = DEFAULT_STORE) -> Tokens:
     """Return all tokens of the store, including expired and revoked ones."""
     with _opened(store) as opened:
-        return Tokens(tokens=tuple(list_in(opened)), at=now_microseconds())
+        return Tokens(tokens=_listed(list_in(opened)))
 
 
 def revoke_token(name: str, *, store: Arena | str = DEFAULT_STORE) -> Tokens:
     """Revoke a token; its name can be used again."""
     with _opened(store) as opened:
-        return Tokens(tokens=(revoke_in(opened, name),), at=now_microseconds())
+        return Tokens(tokens=_listed([revoke_in(opened, name)]))
+
+
+def _listed(tokens: Sequence[Token]) -> tuple[TokenInfo, ...]:
+    now = now_microseconds()
+    return tuple(
+        TokenInfo(
+            id=token.id,
+            name=token.name,
+            scopes=token.scopes,
+            state=token.state(now),
+            person=token.person,
+            created_at=iso(token.created_at),
+            expires_at=iso(token.expires_at),
+            last_used_at=None if token.last_used_at is None else iso(token.last_used_at),
+            revoked_at=None if token.revoked_at is None else iso(token.revoked_at),
+        )
+        for token in tokens
+    )
+
+
+def page(answer: Tokens) -> Page:
+    """Return one row per token."""
+    tokens = answer.tokens
+    columns = (
+        pages.text_column("name", "name", [token.name for token in tokens]),
+        replace(pages.text_column("person", "person", [token.person for token in tokens]), spare=3),
+        pages.text_column("scopes", "scopes", [", ".join(token.scopes) for token in tokens]),
+        pages.text_column("state", "state", [token.state for token in tokens]),
+        replace(pages.time_column("created_at", "created", [token.created_at for token in tokens]), spare=4),
+        pages.time_column("expires_at", "expires", [token.expires_at for token in tokens]),
+        replace(pages.time_column("last_used_at", "last used", [token.last_used_at for token in tokens]), spare=1),
+        replace(pages.time_column("revoked_at", "revoked", [token.revoked_at for token in tokens]), spare=2),
+        replace(pages.text_column("id", "starts with", [f"sytk_{token.id}" for token in tokens]), spare=5),
+    )
+    return pages.Page(
+        name="tokens",
+        title="Which access tokens exist?",
+        answer=f"{answer.about}.",
+        notes=() if tokens else ("To create one: steelyard serve token create NAME",),
+        table=pages.PageTable(caption="Access tokens (times in UTC)", columns=columns),
+    )
 
 
 def check_token(arena: Arena, whole: str, scope: Scope) -> Token:

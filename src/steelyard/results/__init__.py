@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.pages import (
+        versioned as versioned,
+    )
     from steelyard.results._api_routes import (
         ApiRoute as ApiRoute,
         ApiRoutes as ApiRoutes,
@@ -101,23 +104,7 @@ if TYPE_CHECKING:
         WeightVersions as WeightVersions,
     )
     from steelyard.results._base import (
-        MAX_REPR_LENGTH as MAX_REPR_LENGTH,
-        MIN_WIDTH as MIN_WIDTH,
-        SCHEMA_VERSION as SCHEMA_VERSION,
-        USUAL_WIDTH as USUAL_WIDTH,
         Result as Result,
-        Row as Row,
-        json_values as json_values,
-        pandas_frame as pandas_frame,
-        versioned as versioned,
-    )
-    from steelyard.results._canons import (
-        Canons as Canons,
-    )
-    from steelyard.results._drawing import (
-        check_figure as check_figure,
-        check_keywords as check_keywords,
-        figure_names as figure_names,
     )
     from steelyard.results._review_desk import (
         ReviewDesk as ReviewDesk,
@@ -125,10 +112,6 @@ if TYPE_CHECKING:
     from steelyard.results._store_upgrade import (
         AppliedMigration as AppliedMigration,
         StoreUpgrade as StoreUpgrade,
-    )
-    from steelyard.results._tokens import (
-        NewToken as NewToken,
-        Tokens as Tokens,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

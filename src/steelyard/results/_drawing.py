@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from steelyard.errors import UnknownNameError, UsageError
-from steelyard.figures import WIDTH, Figure
+from steelyard.figures import WIDTH, Figure, figure_named
 from steelyard.results._arena_evaluations import ProfileComparison
 from steelyard.results._arena_figures import (
     bias_dots,
@@ -32,37 +31,8 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
 }
 
 
-def figure_names(kind: type[Any]) -> tuple[str, ...]:
-    """Return the figures of a kind of result or answer, the default first."""
-    if not issubclass(kind, Result):
-        names: tuple[str, ...] = kind.figure_names()
-        return names
-    return tuple(DRAWINGS.get(kind, ()))
-
-
-def check_figure(kind: type[Any], name: str | None) -> str:
-    """Return the name of the figure (default: the first); an unknown name is an error with a suggestion."""
-    names = figure_names(kind)
-    if not names:
-        raise UsageError(f"{kind.__name__} has no figure")
-    if name is not None and name not in names:
-        error = UnknownNameError("figure", name, names)
-        error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
-        raise error
-    return name or names[0]
-
-
-def check_keywords(kind: type[Any], unknown: Iterable[str]) -> None:
-    """Reject options that figures do not have, listing the valid options and figures."""
-    for keyword in unknown:
-        names = ", ".join(repr(name) for name in figure_names(kind))
-        drawn = f", where name is {names}" if names else ""
-        hint = f"figure(name, width=720){drawn}; select metrics and groups in the call that returned the result"
-        raise UsageError(f"figure has no option {keyword!r}", hint=hint)
-
-
 def draw(result: Result, name: str | None, *, width: int | None) -> Figure:
     """Return the figure of that name, or the default one."""
     kind = type(result)
-    chosen = check_figure(kind, name)
+    chosen = figure_named(name, kind.figure_names(), result=kind.__name__)
     return DRAWINGS[kind][chosen](result, WIDTH if width is None else width)

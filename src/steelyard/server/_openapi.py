@@ -9,9 +9,10 @@ from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
+from steelyard.pages import SCHEMA_VERSION
 from steelyard.questions import Answer, answer_schemas
 from steelyard.records import RECORDS, json_schema
-from steelyard.results import SCHEMA_VERSION, FieldsResult, Result
+from steelyard.results import FieldsResult, Result
 from steelyard.server._problems import PROBLEM_TYPE, Problem
 from steelyard.server._route import API, Query, Route, query_fields
 from steelyard.server._routes import ROUTES
