@@ -355,7 +355,7 @@ def test_a_task_without_criteria_and_an_unstated_cost_say_so(
     without = "no criteria: correctness is 100 by the specification"
     for words in (["leaderboard", "bare"], ["task", "list"], ["task", "show", "bare"], ["show", "sparse"]):
         assert run(["arena", *words, *STORE]) == 0
-        assert without in capsys.readouterr().out, words
+        assert without in capsys.readouterr().out.lower(), words
     assert run(["arena", "leaderboard", "bare", *STORE]) == 0
     *_, row = (line for line in capsys.readouterr().out.splitlines() if "sparse" in line)
     assert row.count("50.00 *") == 2  # cost and time

@@ -73,6 +73,7 @@ def arena_show(arena: Arena, options: ShowOptions) -> SubmissionScores:
 def page(answer: SubmissionScores) -> Page:
     """Return one row per score, the overall ones first, then one row per input and constant."""
     receipt, scores = answer.receipt, answer.scores[::-1]
+    explained: list[ScoreReason | ExtraScore] = [*scores, *answer.extra_scores]
     unrounded = [score.unrounded for score in scores]
     table = pages.PageTable(
         caption="Scores",
@@ -97,8 +98,8 @@ def page(answer: SubmissionScores) -> Page:
         answer=_sentence(answer),
         notes=tuple(_notes(answer)),
         table=table,
-        also=(_inputs_table([*scores, *answer.extra_scores], answer.sources), *extra),
-        details=tuple(f"{_title(score)}: {score.formula}" for score in (*scores, *answer.extra_scores)),
+        also=(_inputs_table(explained, answer.sources), *extra),
+        details=tuple(f"{_title(score)}: {score.formula}" for score in explained),
         links=(pages.PageLink(f"Leaderboard of {receipt.task_id}", pages.id_path("tasks", receipt.task_id)),),
         facts=(
             ("submitter", answer.submitter or pages.DASH),

@@ -102,7 +102,7 @@ def page(answer: TaskDetails) -> Page:
         table=pages.PageTable(
             caption="Baseline",
             columns=(
-                pages.text_column("name", "number", [name.replace("_", " ") for name in names]),
+                pages.text_column("name", "number", names),
                 _numbers("all", answer.baseline, names),
                 *(spared(column, place + 1) for place, column in enumerate(own)),
             ),
