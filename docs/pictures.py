@@ -68,7 +68,6 @@ COMMANDS = {
     "AbilityRanking": "`arena model abilities`",
     "PredictedScores": "`arena model predict TASK`",
     "CorrectnessEstimates": "`arena model correctness`",
-    "ReviewDesk": "`review_desk` (Python)",
     "ProfileComparison": "`arena compare-profiles`",
 }
 """What gives each kind of result."""

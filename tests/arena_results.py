@@ -15,6 +15,7 @@ from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
+from steelyard.questions.arena.review_list import arena_review_list
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.task_list import arena_task_list
@@ -111,8 +112,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "AllLeaderboards": lambda folder: questions.all_leaderboards(filled(folder), confidence=0.9),
     "Leaderboard": lambda folder: questions.leaderboard(filled(folder)),
     "SubmissionScores": lambda folder: arena_show(filled(folder), "ant-1"),
-    "ReviewDesk": lambda folder: questions.review_desk(filled(folder)),
-    "Outliers": lambda folder: questions.outliers(filled(folder)),
+    "Outliers": lambda folder: arena_review_list(filled(folder)),
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
     "Tokens": tokens,
     "Registry": registered,

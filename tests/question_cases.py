@@ -124,6 +124,8 @@ CASES = [
     Case("arena_history", {}, "arena.db"),
     Case("arena_history", {"task": "fix-race", "submitter": "ada"}, "arena.db"),
     Case("arena_changes", {"since": "2026-01-01"}, "arena.db"),
+    Case("arena_review_list", {}, "rated/arena.db"),
+    Case("arena_review_list", {"task": "fix-race"}, "rated/arena.db"),
     Case("arena_review_log", {}, "arena.db"),
     Case("arena_review_log", {"task": "fix-race"}, "arena.db"),
     Case("arena_user_list", {}, "arena.db"),
@@ -282,6 +284,8 @@ def write_inputs(folder: Path) -> Path:
     create_season(arena, "2026-11").save(folder / "manifest.json")
     sy.create_token("ci", scopes=["submit", "review"], store=arena)
     arena.store.close()
+    (folder / "rated").mkdir()
+    rated_arena(folder / "rated").store.close()
     learning(folder).store.close()
     for name, content in demo_files():
         if name.startswith("timings/"):

@@ -22,10 +22,11 @@ from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.review_list import Outliers
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
-from steelyard.results import Outliers, Result
+from steelyard.results import Result
 from steelyard.results._drawing import DRAWINGS
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -66,7 +67,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         arena_show(store, "ant-1"),
         arena_history(store, task="fix-race"),
         questions.tool_bias(store),
-        questions.review_desk(store),
         questions.compare_profiles(store, "arena-1", "arena-1"),
     ]
     learned = learning(tmp_path_factory.mktemp("learning"))

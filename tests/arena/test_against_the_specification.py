@@ -41,7 +41,7 @@ def compare(arena: Arena, task: dict[str, Any], submissions: list[dict[str, Any]
     assert found.confidence_interval.high == pytest.approx(high, rel=1e-9, abs=1e-9)
     flagged = [
         {"submission_id": one.submission_id, "flags": list(one.flags), "recommended_action": one.recommended_action}
-        for one in outliers(arena, task["id"]).outliers
+        for one in outliers(arena, task["id"])
     ]
     assert flagged == twin.outliers(submissions)
 

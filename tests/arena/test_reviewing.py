@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import select
 
@@ -60,7 +61,7 @@ def told(arena: Arena) -> dict[str, Any]:  # Any: JSON values
             answers[f"{policy} {task.id}"] = [shown.to_dict()["leaderboard"], shown.baseline, shown.n]
         answers[f"{policy} leaders"] = leaderboard(arena, policy=policy).to_dict()
         answers[f"{policy} bias"] = tool_bias(arena, policy=policy).to_dict()
-    answers["outliers"] = outliers(arena).to_dict()
+    answers["outliers"] = [msgspec.to_builtins(each) for each in outliers(arena)]
     answers["profiles"] = compare_profiles(
         arena, load_profile("arena-1"), changed_profile(speed_exponent=0.2)
     ).to_dict()
@@ -258,7 +259,7 @@ def test_below_five_the_defaults_hold_again(arena: Arena) -> None:
         assert arena.review(name, "exclude", reason="odd").changed
     assert task_leaderboard(arena, "task").leaderboard == ()
     assert evaluation(arena, "s1").receipt.overall_ranking is None
-    assert outliers(arena).outliers == ()
+    assert outliers(arena) == []
 
 
 def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: list[int]) -> None:
@@ -300,14 +301,14 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
 
 def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena: Arena) -> None:
     arena.submit([{"id": "odd", "task_id": "task", "total_tokens": 9, "tool_calls": 1, "execution_time": 1.0}])
-    assert [row.submission_id for row in outliers(arena).outliers] == ["odd"]
+    assert [row.submission_id for row in outliers(arena)] == ["odd"]
     arena.review("odd", "exclude", reason="odd")
-    assert outliers(arena).outliers == ()
+    assert outliers(arena) == []
     arena.review("odd", "reinstate")
-    assert [row.submission_id for row in outliers(arena).outliers] == ["odd"]
+    assert [row.submission_id for row in outliers(arena)] == ["odd"]
     arena.review("odd", "accept")
     for _ in range(2):
-        assert outliers(arena).outliers == ()
+        assert outliers(arena) == []
         (row,) = [row for row in task_leaderboard(arena, "task").leaderboard if row.submission_id == "odd"]
         assert len(row.flags) == 3
         assert row.recommended_action is None

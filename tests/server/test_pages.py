@@ -47,7 +47,7 @@ QUERIES = {
     "/matrix": "by=agent&order=discrimination",
     "/usage": "by=model&tz=UTC",
 }
-NOT_THE_COMMAND = ("/runs", "/review", "/routes")
+NOT_THE_COMMAND = ("/runs", "/routes")
 """Routes whose command tells more or less than they: their numbers are held against their own JSON."""
 PAGES = [route for route in ROUTES if route.page_path is not None and route.respond is None]
 KINDS = [(kind, route) for route in PAGES for kind in ("arena", "runs") if route.builder(kind) is not None]

@@ -152,7 +152,7 @@ RESULTS: dict[str, Callable[[LocalArena], Result]] = {
     "history": lambda arena: arena.history(task=TASK),
     "changes": lambda arena: arena.changes(since="2026-01-01"),
     "reviews": lambda arena: arena.review_log(),
-    "outliers": lambda arena: arena.outliers(),
+    "outliers": lambda arena: arena.review_list(),
 }
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from steelyard.cli._arena_options import StoreOption
-from steelyard.cli._arena_views import print_result
 from steelyard.cli._nested import add_question
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_json, print_lines
@@ -25,18 +24,7 @@ As = Annotated[str | None, Parameter(name="--as", help="Name of the reviewer (de
 OneTask = Annotated[str | None, Parameter(help="Task id (default: all tasks).")]
 
 
-@review.command(name="list")
-def list_flagged(task: OneTask = None, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List flagged submissions that need a review.
-
-    Example: steelyard arena review list fix-race
-    """
-    from steelyard.questions import outliers  # brings SQLAlchemy
-    from steelyard.reports import outliers_line, outliers_table
-
-    flagged = outliers(store, task)
-    tables = [outliers_table(flagged)] if flagged.outliers else []
-    return print_result(flagged, [outliers_line(flagged), *tables], json=json)
+add_question(review, "arena_review_list")
 
 
 @review.command

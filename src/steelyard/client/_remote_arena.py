@@ -30,7 +30,6 @@ from steelyard.records import (
 from steelyard.results import (
     ASSIGNMENT_SEED,
     Leaderboard,
-    Outliers,
     Rated,
     Receipt,
     Reviewed,
@@ -177,10 +176,6 @@ class RemoteArena(ArenaMethods):
         """Return the leaderboard across all tasks and within each category."""
         query = {"by": by, "policy": policy, "confidence": confidence}
         return _converted(self._server.get("/leaderboard", query), Leaderboard).first(top)
-
-    def outliers(self, task: str | None = None) -> Outliers:
-        """Return the flagged submissions of a task (default: all tasks) that need a review."""
-        return self._whole("/outliers", {"task": task}, "outliers", Outliers)
 
     def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
         """Return the systematic advantages of agents across tasks."""

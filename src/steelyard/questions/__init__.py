@@ -63,8 +63,6 @@ if TYPE_CHECKING:
         all_leaderboards as all_leaderboards,
         compare_profiles as compare_profiles,
         leaderboard as leaderboard,
-        outliers as outliers,
-        review_desk as review_desk,
         task_leaderboard as task_leaderboard,
         tool_bias as tool_bias,
         tool_metrics as tool_metrics,

@@ -29,7 +29,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     task_leaderboard = _arena_views.task_leaderboard
     all_leaderboards = _arena_views.all_leaderboards
     leaderboard = _arena_views.leaderboard
-    outliers = _arena_views.outliers
     bias = _arena_views.tool_bias
     agent = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles

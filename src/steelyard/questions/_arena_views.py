@@ -10,17 +10,14 @@ from steelyard.arena import RANKED_SCORES, Arena, Watch
 from steelyard.errors import UnknownNameError
 from steelyard.profiles import load_profile
 from steelyard.questions._arena import opened, policy_named
-from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.records import end_of, microseconds_of
 from steelyard.results import (
     AllLeaderboards,
     Leaderboard,
     LeaderKey,
-    Outliers,
     Policy,
     ProfileComparison,
     RankedScore,
-    ReviewDesk,
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
@@ -105,21 +102,6 @@ def _ranked_score(name: str) -> RankedScore:
         if score == name:
             return score
     raise UnknownNameError("score", name, RANKED_SCORES)
-
-
-def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
-    """Return the flagged submissions of a task (default: all tasks) that need a review."""
-    return views.outliers(opened(arena), task)
-
-
-def review_desk(arena: Arena | str) -> ReviewDesk:
-    """Return flagged submissions, agents with an advantage and the review log."""
-    arena = opened(arena)
-    return ReviewDesk(
-        outliers=outliers(arena).outliers,
-        decisions=tuple(reversed(arena_review_log(arena).reviews)),
-        advantages=tool_bias(arena).advantages,
-    )
 
 
 def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:

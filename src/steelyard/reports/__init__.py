@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         added_lines as added_lines,
         bias_line as bias_line,
         event_line as event_line,
-        outliers_line as outliers_line,
         profile_lines as profile_lines,
         rescored_line as rescored_line,
         reviewed_lines as reviewed_lines,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         leaderboard_table as leaderboard_table,
         leaders_line as leaders_line,
         leaders_tables as leaders_tables,
-        outliers_table as outliers_table,
         receipts_table as receipts_table,
     )
     from steelyard.reports._arena_tools import (

@@ -10,7 +10,6 @@ from steelyard.results import (
     AddedTasks,
     ArenaEvent,
     Leader,
-    Outliers,
     ProfileComparison,
     Rescored,
     Review,
@@ -85,14 +84,6 @@ def rescored_line(rescored: Rescored) -> str:
         f"policy as-submitted: {shown} ranked by their original scores; new submissions are scored by"
         f" {rescored.profile}, which also sets the baselines"
     )
-
-
-def outliers_line(flagged: Outliers) -> str:
-    """Return the number of submissions that are waiting for review."""
-    if not flagged.outliers:
-        return "No submissions are waiting for review."
-    wait = "1 submission is" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions are"
-    return f"{wait} waiting for review: steelyard arena review accept ID, or exclude ID with a reason"
 
 
 def bias_line(bias: ToolBias) -> str:

@@ -18,7 +18,6 @@ from steelyard.results import (
     Leader,
     Leaderboard,
     LeaderboardEntry,
-    Outliers,
     Receipt,
     Submitted,
     TaskLeaderboard,
@@ -104,15 +103,6 @@ def receipts_table(submitted: Submitted) -> TextTable:
     rest = len(submitted.receipts) - RECEIPTS_SHOWN
     if rest > 0:
         add_row(table, f"... and {rest:,} more")
-    return table
-
-
-def outliers_table(flagged: Outliers) -> TextTable:
-    """One row a submission that wants a person's eye."""
-    columns = [("task", 0), ("submission", 0), ("flags", 0), ("recommended", 0)]
-    table = arena_table("", columns, texts=[name for name, _ in columns])
-    for outlier in flagged.outliers:
-        add_row(table, outlier.task_id, outlier.submission_id, ", ".join(outlier.flags), outlier.recommended_action)
     return table
 
 

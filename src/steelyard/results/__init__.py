@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         LeaderboardEntry as LeaderboardEntry,
         LeaderKey as LeaderKey,
         Outlier as Outlier,
-        Outliers as Outliers,
         Policy as Policy,
         RankedScore as RankedScore,
         ScoredBy as ScoredBy,
@@ -105,9 +104,6 @@ if TYPE_CHECKING:
     )
     from steelyard.results._base import (
         Result as Result,
-    )
-    from steelyard.results._review_desk import (
-        ReviewDesk as ReviewDesk,
     )
     from steelyard.results._store_upgrade import (
         AppliedMigration as AppliedMigration,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         TaskLeaderboard,
         ToolBias,
     )
-    from steelyard.results._review_desk import ReviewDesk
 
 
 def _score(title: str = "Overall score") -> Axis:
@@ -114,7 +113,7 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
     return dots(rows, title=title, axis=_score("Mean overall score"), note=note, width=width)
 
 
-def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:
+def bias_dots(result: ToolBias, width: int) -> Figure:
     """Plot the score difference of each tool from the others on shared tasks."""
     rows = [
         Estimate(

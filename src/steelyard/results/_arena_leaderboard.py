@@ -206,23 +206,6 @@ class Outlier(msgspec.Struct, frozen=True, kw_only=True):
     recommended_action: str
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Outliers(ArenaResult):
-    """Submissions flagged for manual review."""
-
-    outliers: tuple[Outlier, ...]
-
-    def _about(self) -> str:
-        return f"{len(self.outliers):,} for review"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per submission."""
-        return flat_rows(self.outliers)
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"outliers": as_json(self.outliers)}
-
-
 class Leader(msgspec.Struct, frozen=True, kw_only=True):
     """A tool, model or submitter across tasks."""
 

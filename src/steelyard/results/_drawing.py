@@ -17,7 +17,6 @@ from steelyard.results._arena_figures import (
 )
 from steelyard.results._arena_leaderboard import AllLeaderboards, Leaderboard, TaskLeaderboard, ToolBias
 from steelyard.results._base import Result
-from steelyard.results._review_desk import ReviewDesk
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
@@ -26,7 +25,6 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     AllLeaderboards: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
     ToolBias: {"forest": bias_dots},
-    ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
 }
 

@@ -10,8 +10,6 @@ from msgspec import Meta
 from steelyard.questions import (
     ArenaSource,
     leaderboard,
-    outliers,
-    review_desk,
     task_leaderboard,
     tool_bias,
     tool_metrics,
@@ -19,8 +17,6 @@ from steelyard.questions import (
 )
 from steelyard.results import (
     Leaderboard,
-    Outliers,
-    ReviewDesk,
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
@@ -69,12 +65,6 @@ class BiasQuery(Query, frozen=True, kw_only=True):
 
     policy: PolicyName = None
     confidence: Annotated[float, Meta(description="Confidence level, between 0 and 1.")] = 0.95
-
-
-class OutliersQuery(Paged, frozen=True, kw_only=True):
-    """Filter by task."""
-
-    task: Annotated[str | None, Meta(description="Only this task.")] = None
 
 
 def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboardQuery) -> TaskLeaderboard:
@@ -127,7 +117,6 @@ ARENA_ROUTES = (
         command="arena bias",
         result=ToolBias,
         query=BiasQuery,
-        page="",
         over_arena=lambda source, _values, query: tool_bias(
             source.arena, policy=query.policy, confidence=query.confidence
         ),
@@ -135,7 +124,7 @@ ARENA_ROUTES = (
     question_route("arena_model_abilities"),
     question_route("arena_model_predict"),
     question_route("arena_model_correctness"),
-    question_route("arena_review_log", page=""),
+    question_route("arena_review_log"),
     question_route("arena_user_list"),
     question_route("arena_rating_pending"),
     question_route("arena_rating_list"),
@@ -155,21 +144,5 @@ ARENA_ROUTES = (
         result=WeightVersions,
         over_arena=lambda source, _values, _query: weights(source.arena),
     ),
-    Route(
-        path="/outliers",
-        sentence="Flagged submissions that need a review.",
-        command="arena review list",
-        result=Outliers,
-        query=OutliersQuery,
-        rows="outliers",
-        page="",
-        over_arena=lambda source, _values, query: outliers(source.arena, query.task),
-    ),
-    Route(
-        path="/review",
-        sentence="Flagged submissions, agents with an advantage, and the log of review decisions.",
-        command="arena review list",
-        result=ReviewDesk,
-        over_arena=lambda source, _values, _query: review_desk(source.arena),
-    ),
+    question_route("arena_review_list", page="/review"),
 )

@@ -48,7 +48,7 @@ from steelyard.arena.scoring import (
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
-from steelyard.results import LeaderboardEntry, Outlier, Outliers, Policy, RankedScore, TaskLeaderboard
+from steelyard.results import LeaderboardEntry, Outlier, Policy, RankedScore, TaskLeaderboard
 
 if TYPE_CHECKING:
     import polars as pl
@@ -267,19 +267,18 @@ def _iso_of_batch(microseconds: int) -> str:
     return iso(microseconds)
 
 
-def outliers(arena: Arena, task_id: str | None = None) -> Outliers:
+def outliers(arena: Arena, task_id: str | None = None) -> list[Outlier]:
     """The submissions to a task (to all) that a person should look at and none has, in the order of acceptance."""
     with arena.read() as connection:
         if task_id is None:
             chosen = list(load_tasks(connection, arena.rules).values())
         else:
             chosen = [find_task(connection, task_id, arena.rules)]
-        flagged = [
+        return [
             outlier
             for view in view_tasks(connection, chosen, policy="as-submitted")
             for outlier in _outliers_in(view, arena.rules)
         ]
-    return Outliers(outliers=tuple(flagged))
 
 
 def _outliers_in(view: View, rules: Rules) -> list[Outlier]:

@@ -13,16 +13,14 @@ from steelyard.reports.pages._people import (
     weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
-from steelyard.reports.pages._review import bias_page, outliers_page, review_page
+from steelyard.reports.pages._review import bias_page
 from steelyard.reports.pages._task import all_tasks_page, task_page
 from steelyard.results import (
     AllLeaderboards,
     ApiRoutes,
     Leaderboard,
-    Outliers,
     ProfileComparison,
     Result,
-    ReviewDesk,
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
@@ -53,9 +51,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
     Leaderboard: leaders_page,
-    Outliers: outliers_page,
     ProfileComparison: profiles_page,
-    ReviewDesk: review_page,
     TaskLeaderboard: task_page,
     ToolBias: bias_page,
     ToolMetrics: tool_page,

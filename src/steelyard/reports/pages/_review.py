@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from steelyard.formatting import counted, decimal_bounds, exact_percent
 from steelyard.pages import (
@@ -12,62 +10,11 @@ from steelyard.pages import (
     Page,
     PageTable,
     count_column,
-    id_column,
     number_column,
     text_column,
-    time_column,
     with_figures,
 )
-from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
-
-
-def outliers_page(result: Outliers) -> Page:
-    """Return a page with one row per flagged submission: its flags and the recommended action."""
-    rows = result.outliers
-    rules = Counter(flag for outlier in rows for flag in outlier.flags)
-    tasks = len({outlier.task_id for outlier in rows})
-    columns = (
-        id_column("submission_id", "submission", "submissions", [outlier.submission_id for outlier in rows]),
-        id_column("task_id", "task", "tasks", [outlier.task_id for outlier in rows]),
-        text_column("flags", "rules", [", ".join(outlier.flags) for outlier in rows]),
-        text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
-    )
-    waits = "is waiting" if len(rows) == 1 else "are waiting"
-    answer = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for review."
-    return Page(
-        name="review",
-        title="Submissions flagged for review",
-        answer=answer if rows else "No submissions are waiting for review.",
-        notes=tuple(f"{rule}: {counted(count, 'submission')}." for rule, count in rules.most_common()),
-        table=PageTable(caption="Waiting for review", columns=columns),
-    )
-
-
-def review_page(result: ReviewDesk) -> Page:
-    """Return a page with flagged submissions, tools with an advantage, and the log of decisions."""
-    page = outliers_page(Outliers(outliers=result.outliers))
-    bias = bias_table(result.advantages)
-    shown = [row for row in result.advantages if row.systematic]
-    notes = (*page.notes, _answer(shown, len(result.advantages))) if result.advantages else page.notes
-    tables = (bias, decisions_table(result.decisions))
-    page = replace(page, notes=notes, also=tuple(table for table in tables if table.rows))
-    return with_figures(page, result, ("forest",)) if result.advantages else page
-
-
-def decisions_table(decisions: Sequence[Review]) -> PageTable:
-    """Every decision with who made it, when and why."""
-    return PageTable(
-        name="decisions",
-        caption="Decisions, most recent first",
-        columns=(
-            time_column("decided_at", "decided", [review.decided_at for review in decisions]),
-            id_column("submission_id", "submission", "submissions", [review.submission_id for review in decisions]),
-            text_column("task_id", "task", [review.task_id for review in decisions]),
-            text_column("decision", "decision", [review.decision for review in decisions]),
-            text_column("by", "by", [review.by for review in decisions]),
-            text_column("reason", "reason", [review.reason for review in decisions]),
-        ),
-    )
+from steelyard.results import Advantage, ToolBias
 
 
 def bias_page(result: ToolBias) -> Page:
