@@ -15,11 +15,6 @@ if TYPE_CHECKING:
         extract as extract,
         packing as packing,
     )
-    from steelyard.files._budget import Budget as Budget
-    from steelyard.files._compressed_streams import (
-        ONE_FILE as ONE_FILE,
-        archive_kind as archive_kind,
-    )
     from steelyard.files._csv_rows import (
         SEPARATORS as SEPARATORS,
         SHORT_OR_LONG as SHORT_OR_LONG,
@@ -27,6 +22,35 @@ if TYPE_CHECKING:
         csv_rows as csv_rows,
         ends_with_line_end as ends_with_line_end,
         separator_of as separator_of,
+    )
+    from steelyard.files._decompression import (
+        ONE_FILE as ONE_FILE,
+        Budget as Budget,
+        archive_kind as archive_kind,
+    )
+    from steelyard.files._file_bytes import (
+        HEAD_BYTES as HEAD_BYTES,
+        beginning_of as beginning_of,
+        file_chunks as file_chunks,
+        parse_json as parse_json,
+        parse_toml as parse_toml,
+        read_text as read_text,
+        refused_as as refused_as,
+        toml_or_json as toml_or_json,
+        whole_file as whole_file,
+    )
+    from steelyard.files._found_files import (
+        PLAN_RUNS as PLAN_RUNS,
+        PLAN_TIMINGS as PLAN_TIMINGS,
+        Found as Found,
+        SeenFiles as SeenFiles,
+        content_of as content_of,
+        file_repeated as file_repeated,
+        files_below as files_below,
+        files_in as files_in,
+        is_plan_folder as is_plan_folder,
+        piped as piped,
+        rejected_file as rejected_file,
     )
     from steelyard.files._json_documents import (
         CUT as CUT,
@@ -48,34 +72,10 @@ if TYPE_CHECKING:
         too_long as too_long,
         unreadable as unreadable,
     )
-    from steelyard.files._parquet_rows import (
+    from steelyard.files._parquet import (
         parquet_batches as parquet_batches,
         parquet_frame as parquet_frame,
         parquet_rows as parquet_rows,
-    )
-    from steelyard.files._walking import (
-        PLAN_RUNS as PLAN_RUNS,
-        PLAN_TIMINGS as PLAN_TIMINGS,
-        Found as Found,
-        SeenFiles as SeenFiles,
-        content_of as content_of,
-        file_repeated as file_repeated,
-        files_below as files_below,
-        files_in as files_in,
-        is_plan_folder as is_plan_folder,
-        piped as piped,
-        rejected_file as rejected_file,
-    )
-    from steelyard.files._whole_files import (
-        HEAD_BYTES as HEAD_BYTES,
-        beginning_of as beginning_of,
-        file_chunks as file_chunks,
-        parse_json as parse_json,
-        parse_toml as parse_toml,
-        read_text as read_text,
-        refused_as as refused_as,
-        toml_or_json as toml_or_json,
-        whole_file as whole_file,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,4 +1,4 @@
-"""Extraction what is not trusted: bounded in entries, ratio, size and depth, and never outside its own folder."""
+"""Extraction of untrusted archives, with limits on entries, ratio, size and depth, and never outside its folder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from threading import Event
 from typing import IO, Self
 
 from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, said_by
-from steelyard.files._budget import Budget
-from steelyard.files._compressed_streams import (
+from steelyard.files._decompression import (
     CHUNK,
+    Budget,
     TruncatedStreamError,
     archive_kind,
     decompressed_chunks,
     zst_chunks,
 )
-from steelyard.files._regular_files import open_file
+from steelyard.files._file_bytes import open_file
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files._regular_files import open_file
-from steelyard.files._whole_files import beginning_of
+from steelyard.files._file_bytes import beginning_of, open_file
 from steelyard.records import Rejected
 from steelyard.settings import LINE_BYTES
 

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files._regular_files import open_file
-from steelyard.files._whole_files import whole_file
+from steelyard.files._file_bytes import open_file, whole_file
 from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, json_problem
 from steelyard.settings import LINE_BYTES
 

@@ -1,20 +1,23 @@
-"""Whether the sizes and counts that a Parquet file states of itself agree, before Polars allocates memory by them.
+"""A Parquet file in batches of rows, after a check that the sizes and counts that it states agree.
 
 A page that states fewer than no values makes Polars end the whole process, which no caller can catch. The footer and
-the header of each page are structs of Thrift's compact protocol; the pages themselves are not looked into.
+the header of each page are structs of Thrift's compact protocol; the pages themselves are not read.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files._budget import Budget
-from steelyard.files._regular_files import open_file
+from steelyard.files._decompression import Budget
+from steelyard.files._file_bytes import open_file
 from steelyard.settings import FREE_BYTES, MAX_NESTING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MAGIC = b"PAR1"
 FOOTER_BYTES = 16 << 20
@@ -137,18 +140,8 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
         raise _MalformedLayoutError("a column has fewer values than it states")
 
 
-_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _TEXT, _LIST, _SET, _MAP, _STRUCT, _UUID = (
-    (1, 2),
-    3,
-    (4, 5, 6),
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-)
+_BOOLEANS, _INTEGERS = (1, 2), (4, 5, 6)
+_BYTE, _DOUBLE, _TEXT, _LIST, _SET, _MAP, _STRUCT, _UUID = 3, 7, 8, 9, 10, 11, 12, 13
 _FIXED = {_BYTE: 1, _DOUBLE: 8, _UUID: 16}
 
 
@@ -244,3 +237,42 @@ class _Reader:
     def _integer(self) -> int:
         value = self._number()
         return value >> 1 ^ -(value & 1)
+
+
+READ_ROWS = 100_000
+"""How much is decompressed at once: to begin in the middle of a row group costs as much as to read it."""
+BATCH_ROWS = 20_000
+
+
+def parquet_frame(path: Path) -> pl.LazyFrame:
+    """The file's columns, not yet read; a file that contradicts itself is rejected."""
+    import polars as pl  # heavy: not needed by those who read other formats
+
+    check_parquet(path)
+    return pl.scan_parquet(path)
+
+
+def parquet_batches(
+    path: Path, *, check: Callable[[Sequence[str]], None] | None = None
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Some rows with the number of the first, from 1; `check` sees the columns and raises when they are no use."""
+    import polars as pl  # heavy: not needed by those who read other formats
+
+    frame = parquet_frame(path)
+    try:
+        columns = frame.collect_schema().names()
+        if check is not None:
+            check(columns)
+        rows = int(frame.select(pl.len()).collect().item())
+        for start in range(0, rows, READ_ROWS):
+            part = frame.slice(start, READ_ROWS).collect()
+            for offset, batch in enumerate(part.iter_slices(BATCH_ROWS)):
+                yield start + offset * BATCH_ROWS + 1, batch
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file can make Polars panic
+        raise UnreadableFileError(str(path), f"not a readable Parquet file: {error}") from error
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: cells of any type
+    """Each row with its number from 1."""
+    for first, batch in parquet_batches(path):
+        yield from enumerate(batch.iter_rows(named=True), first)

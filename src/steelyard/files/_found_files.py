@@ -1,4 +1,4 @@
-"""Which files there are below the paths that were given, archives decompressed on the way."""
+"""Files below the given paths, with those in archives."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files._budget import Budget
-from steelyard.files._compressed_streams import CHUNK, ONE_FILE
+from steelyard.files._decompression import CHUNK, ONE_FILE, Budget
 from steelyard.records import Finding, Rejected
 from steelyard.settings import MAX_ARCHIVE_DEPTH, PIPED, STDIN, is_stdin
 

@@ -1,24 +1,56 @@
-"""Files that are read whole, from a disk or standard input: their bytes, their text, and the JSON or TOML in it."""
+"""Bytes of a file or of standard input, and the text, JSON or TOML in them. All paths from users are opened here."""
 
 from __future__ import annotations
 
+import errno
 import io
 import lzma
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from steelyard.errors import NESTED_TOO_DEEPLY, ContractError, InputLimitError, UnreadableFileError, UsageError
-from steelyard.files._budget import Budget
-from steelyard.files._compressed_streams import CHUNK, ONE_FILE, TruncatedStreamError, archive_kind, decompressed_chunks
-from steelyard.files._regular_files import open_handle
+from steelyard.files._decompression import (
+    CHUNK,
+    ONE_FILE,
+    Budget,
+    TruncatedStreamError,
+    archive_kind,
+    decompressed_chunks,
+)
 from steelyard.settings import FILE_BYTES, MAX_NESTING, TEXT_BYTES, Limit, is_stdin, shown_path
+
+
+def open_file(path: Path, *, buffered: bool = True) -> IO[bytes]:
+    """The file for reading."""
+    handle, _ = open_handle(path)
+    return os.fdopen(handle, "rb") if buffered else FileIO(handle)
+
+
+def open_handle(path: Path) -> tuple[int, os.stat_result]:
+    """The file's descriptor for reading, for a caller who closes it, and its state.
+
+    A pipe, which would be waited for, or a device, which may have no end, is rejected.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    status = os.fstat(handle)
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return handle, status
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device"
+    raise UnreadableFileError(str(path), f"is {kind}, not a regular file", hint="pipe it to stdin and pass -")
+
 
 HEAD_BYTES = 65_536
 """How much of a file is looked at to recognize it."""
