@@ -24,7 +24,7 @@ from steelyard.files._archives import Extraction
 from steelyard.formats import PlacedRun, RunPart
 from steelyard.records import MAX_VALUE, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
-from steelyard.tables import _joining, gather
+from steelyard.tables import _join, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 
@@ -255,11 +255,11 @@ def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch
         looked += 1
         return may_be_of(*given)
 
-    may_be_of = _joining._may_be_of
-    monkeypatch.setattr(_joining, "_may_be_of", counted)
+    may_be_of = _join._may_be_of
+    monkeypatch.setattr(_join, "_may_be_of", counted)
     made = [Run(task=f"t{number % 7}", agent=f"a{number}", experiment="e", passed=True) for number in range(2_000)]
     parts = [RunPart(run=run, path=f"{number}.json", role="verdict") for number, run in enumerate(made)]
-    judged = _joining._judged([], [], [*parts, *parts])
+    judged = _join._judged([], [], [*parts, *parts])
     assert (len(judged), looked) == (2_000, 2_000)  # the second on each looks at the first; it was at all of them
 
 

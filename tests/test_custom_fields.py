@@ -16,7 +16,7 @@ from steelyard.cli import run
 from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.metrics import INFINITY, CustomBool, CustomFloat, Example, Metric, Required, Value, metric
 from steelyard.records import Output, Run, custom_inputs
-from steelyard.tables import _record_batches
+from steelyard.tables import _row_batches
 
 FEW = {"resamples": 200}
 
@@ -102,7 +102,7 @@ def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
 
 
 def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_record_batches, "MAX_CUSTOM_FIELDS", 4)
+    monkeypatch.setattr(_row_batches, "MAX_CUSTOM_FIELDS", 4)
     result = sy.measure(made(x_a=1, x_b=2, x_c=3), by=["x_branch"])
     (told,) = [finding for finding in result.findings if finding.code == "custom_fields"]
     assert told.count == 2

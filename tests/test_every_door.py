@@ -23,7 +23,7 @@ from steelyard.questions._opening_runs import Reading, RecordReader
 from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.speedups import TaskFiles
-from steelyard.tables import _gathering as gathering
+from steelyard.tables import _file_runs
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FORMATS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
@@ -98,7 +98,7 @@ def test_the_law_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(gathered: Any, labels: Any) -> Any:
         """Calls every run by its place: what a door does that has a rule of its own."""
         for item in gathered:
-            yield gathering.NamedRun(item.path, item) if isinstance(item, gathering.PlacedRun) else item
+            yield _file_runs.NamedRun(item.path, item) if isinstance(item, _file_runs.PlacedRun) else item
 
     monkeypatch.setattr("steelyard.questions.read.each_once", forgetful)
     assert honest != by_read([SAMPLES / "openhands"])

@@ -9,7 +9,7 @@ import pytest
 from steelyard.formats import PlacedRun, RunPart, run_from
 from steelyard.records import Run, Usage
 from steelyard.tables import gather
-from steelyard.tables._joining import assemble
+from steelyard.tables._join import assemble
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 

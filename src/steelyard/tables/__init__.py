@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.tables._choosing import (
-        choose as choose,
-    )
-    from steelyard.tables._cluster_reading import (
+    from steelyard.tables._cluster import (
         Cluster as Cluster,
+        Row as Row,
         Rows as Rows,
         Work as Work,
     )
-    from steelyard.tables._file_rows import Row as Row
-    from steelyard.tables._gathering import (
+    from steelyard.tables._file_runs import (
         GatheringCount as GatheringCount,
         NamedRun as NamedRun,
         Progress as Progress,
@@ -24,14 +21,13 @@ if TYPE_CHECKING:
         gather as gather,
         without_collection as without_collection,
     )
-    from steelyard.tables._memory import (
-        free_bytes as free_bytes,
-    )
+    from steelyard.tables._row_batches import SpillFolder as SpillFolder
     from steelyard.tables._run_table import (
         RunTable as RunTable,
         TableBuilder as TableBuilder,
         TableSource as TableSource,
+        choose as choose,
+        free_bytes as free_bytes,
     )
-    from steelyard.tables._spool import SpillFolder as SpillFolder
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

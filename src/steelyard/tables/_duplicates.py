@@ -14,7 +14,7 @@ import polars as pl
 from steelyard.files import parquet_frame
 from steelyard.formats import run_of_row
 from steelyard.records import CONTENT_BYTES, Finding, Rejected, RunIds, content_digest
-from steelyard.tables._record_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
+from steelyard.tables._row_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
 ROW = "_row"
 HASHES_AT_ONCE = 25_000_000
@@ -44,16 +44,16 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
         return Duplicates(frame)
     names = _names(numbered, nameless, twice)
     wanted = names.filter(pl.col("id").is_duplicated())[ROW]
-    admitted = _Admitted(numbered, wanted, nameless)
+    admitted = _Admission(numbered, wanted, nameless)
     taken = _named(numbered, list(admitted.renamed.values()))
     if not taken.is_in(wanted.implode()).all():  # a record was given the very id that the next of equal ones gets
-        admitted = _Admitted(numbered, pl.concat([wanted, taken]).unique(), nameless)
+        admitted = _Admission(numbered, pl.concat([wanted, taken]).unique(), nameless)
     kept = _with_new_ids(frame.with_row_index(ROW), admitted.renamed)
     kept = kept.filter(~pl.col(ROW).is_in(pl.Series(admitted.dropped, dtype=pl.UInt32).implode()))
     return Duplicates(kept.drop(ROW), tuple(admitted.rejected), tuple(admitted.ids.findings()))
 
 
-class _Admitted:
+class _Admission:
     """Answers of `RunIds` for some rows, asked in their order."""
 
     def __init__(self, numbered: pl.LazyFrame, wanted: pl.Series, nameless: dict[int, bytes]) -> None:

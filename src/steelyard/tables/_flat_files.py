@@ -17,7 +17,7 @@ import polars as pl
 from steelyard.files import parquet_frame
 from steelyard.formats import ALIASES
 from steelyard.records import DEFAULT_SCHEME, FACTS, PROVIDED_MODEL, VERDICTS, FromColumns, Run, tier_problem
-from steelyard.tables._record_batches import LINE, column_type
+from steelyard.tables._row_batches import LINE, column_type
 
 _FACTS = {name: fact.flat for name, fact in FACTS.items() if fact.flat is not None}
 

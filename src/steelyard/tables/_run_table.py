@@ -1,9 +1,10 @@
-"""The table of runs: one row a run, one column a fact."""
+"""The table of runs: one row per run, one column per fact. Building it from files and records, and choosing runs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import MissingExtraError, UnreadableFileError
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
+from steelyard.option_names import option
 from steelyard.plain_text import clean
 from steelyard.prices import PricedColumn, PriceTable, price_run_columns
 from steelyard.records import (
@@ -21,25 +23,39 @@ from steelyard.records import (
     TOKEN_KINDS,
     DecodeError,
     Finding,
+    KeyCondition,
     Labeler,
     Labels,
     Rejected,
     Run,
     RunChoice,
     SetAside,
+    is_storable,
+    microseconds_of,
+    none_together,
     one_a_kind,
+    outside_findings,
+    pooled_schemes,
+    unmet,
 )
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
-from steelyard.tables._memory import free_bytes
-from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, Unpriced, batch_frame
-from steelyard.tables._spool import SpillFolder, Spool
+from steelyard.tables._row_batches import (
+    BATCH_ROWS,
+    NO_PRICE,
+    PATH,
+    CustomFields,
+    Mask,
+    SpillFolder,
+    Spool,
+    Unpriced,
+    batch_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from steelyard.mappings import Mapping as MappingOfFiles
-
 
 SHOWN_ROWS = 20
 """Runs that a notebook shows."""
@@ -147,6 +163,71 @@ class RunTable:
         runs = "1 run" if self.n == 1 else f"{self.n:,} runs"
         aside = f", {self.rejected_count:,} rejected" if self.rejected_count else ""
         return f"RunTable({runs}{aside}, prices {clean(self.price_table)})"
+
+
+def choose(table: RunTable, choice: RunChoice, *, where: str = option("where")) -> RunTable:
+    """The table with the chosen runs alone; what the choice met with is among its findings."""
+    if not choice or table.n == 0:
+        return table
+    rows = pl.lit(value=True)
+    findings: list[Finding] = []
+    for condition in choice.conditions:
+        same = _same(table, condition)
+        if not _count(table, same):
+            texts = table.frame.select(_text(table, condition.key).unique()).collect().to_series()
+            findings.append(unmet(condition, texts.drop_nulls().sort().to_list(), where=where))
+        rows = rows & (same if condition.equal else ~same)
+    kept = _count(table, rows) if choice.conditions else table.n
+    if not kept:
+        raise none_together(choice, where=where)
+    if choice.timed:
+        rows = rows & _within(table, choice)
+        met, kept = kept, _count(table, rows)
+        findings += outside_findings(met - kept)
+    source = table.source and replace(table.source, choices=(*table.source.choices, choice))
+    chosen = replace(table, frame=table.frame.filter(rows), n=kept, source=source)
+    if any(condition.key == "tier" for condition in choice.conditions):
+        findings += pooled_schemes(choice, chosen.tier_schemes())
+    return replace(chosen, notes=(*table.notes, *findings))
+
+
+def _count(table: RunTable, rows: pl.Expr) -> int:
+    """Of how many runs the condition holds."""
+    return int(table.frame.select(rows.sum()).collect().item()) if table.n else 0
+
+
+def _text(table: RunTable, key: str) -> pl.Expr:
+    present = key in table.frame.collect_schema().names()
+    return pl.col(key).cast(pl.String) if present else pl.lit(None, pl.String)
+
+
+def _same(table: RunTable, condition: KeyCondition) -> pl.Expr:
+    if not is_storable(condition.value):  # no text column contains it
+        return _none(table)
+    return _in_every_row(table, _text(table, condition.key) == condition.value)
+
+
+def _none(table: RunTable) -> pl.Expr:
+    return _in_every_row(table, pl.lit(value=False))
+
+
+def _in_every_row(table: RunTable, condition: pl.Expr) -> pl.Expr:
+    """The condition as a column, also where it is the same in every row; unknown is false."""
+    first = table.frame.collect_schema().names()[0]
+    return condition.fill_null(value=False) & (pl.col(first).is_null() | pl.col(first).is_not_null())
+
+
+def _within(table: RunTable, choice: RunChoice) -> pl.Expr:
+    known = [name for name in ("start_time", "end_time") if name in table.frame.collect_schema().names()]
+    if not known:
+        return _none(table)
+    seconds = pl.coalesce(known)
+    inside = seconds.is_not_null()
+    if choice.since is not None:
+        inside = inside & (seconds >= microseconds_of(choice.since) / 1_000_000).fill_null(value=False)
+    if choice.until is not None:
+        inside = inside & (seconds < microseconds_of(choice.until) / 1_000_000).fill_null(value=False)
+    return inside
 
 
 class TableBuilder:
@@ -364,3 +445,32 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[PlacedRun | Rejected]
             yield PlacedRun(run_of_row(row, from_text=False), path, line)
         except DecodeError as error:
             yield Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
+
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def free_bytes() -> int:
+    """The memory that is free on this machine, within the limit that its container sets."""
+    return min(_free_of_machine(), _free_of_container())
+
+
+def _free_of_machine() -> int:
+    try:
+        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
+        (known,) = (line for line in lines if line.startswith("MemAvailable:"))
+        return int(known.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):  # not Linux: half of what is there
+        names = getattr(os, "sysconf_names", {})
+        if not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= names.keys():
+            return 4 << 30
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def _free_of_container() -> int:
+    try:
+        most, used = ((_CGROUP / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
+        return max(int(most) - int(used), 0)
+    except (OSError, ValueError):  # no such limit
+        return 1 << 62

@@ -1,4 +1,4 @@
-"""From paths to runs: walk, unpack, recognize, read in parallel, put together."""
+"""From paths to runs: walk, decompress, recognize, read in parallel, join."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_forma
 from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
 from steelyard.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
-from steelyard.tables._joining import assemble
+from steelyard.tables._join import assemble
 
 if TYPE_CHECKING:
     from steelyard.mappings import Mapping
-    from steelyard.tables._cluster_reading import Cluster
+    from steelyard.tables._cluster import Cluster
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and their total."""
@@ -78,7 +78,7 @@ def gather(
     counted = tally if tally is not None else GatheringCount()
     with without_collection():
         if cluster is not None:
-            from steelyard.tables._cluster_reading import How, gathered_on  # only those who have a cluster need it
+            from steelyard.tables._cluster import How, gathered_on  # only those who have a cluster need it
 
             yield from gathered_on(cluster, paths, How(format, mapping, progress), counted)
         else:

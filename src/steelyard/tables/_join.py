@@ -1,4 +1,4 @@
-"""Join parts: data of harness, agent's log, test report and recording on the same run becomes one Run."""
+"""Join parts: what a harness, an agent's log, a test report and a recording state of the same run becomes one Run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ import msgspec
 from steelyard.files import file_repeated
 from steelyard.formats import PlacedRun, Precedence, RunPart, itemized, tokens_in
 from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
-from steelyard.tables._session_totals import difference, with_totals
-from steelyard.tables._sessions import Building, merged_sessions, repeated_run, share_calls, weakest
+from steelyard.tables._sessions import (
+    Building,
+    difference,
+    merged_sessions,
+    repeated_run,
+    share_calls,
+    weakest,
+    with_totals,
+)
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
 HARNESS_DIFFERENCE = 0.01
@@ -32,7 +39,7 @@ PartPlace = tuple[bool, str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinResult:
     """What parts were joined to, each with the place that orders it."""
 
     trial_notes: Sequence[tuple[PartPlace, Rejected | Finding]]
@@ -63,7 +70,7 @@ def calls_counted_once(copies: int) -> Iterator[Finding]:
         yield Finding(code="copied_calls", severity="info", message=message)
 
 
-def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> Joined:
+def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> JoinResult:
     """The same, with what orders it: parts that have nothing to do with each other may be joined apart."""
     ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
     roles: dict[str, list[RunPart]] = {}
@@ -79,7 +86,7 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> Joined:
     sessions = _folded(owners, sessions)
     reports = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
     alone = [report for report in reports if not _attached(report, owners, sessions)]
-    return Joined(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files))
+    return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files))
 
 
 def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
@@ -199,7 +206,7 @@ def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: 
         if known is None or known - {part.run.agent}:
             judged.append(Building.of(part))
             agents.setdefault(part.run.task, set()).add(part.run.agent)
-    places = _Judged(judged)
+    places = _VerdictIndex(judged)
     for part in verdicts:
         same = places.may_be_of(part.run)
         if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
@@ -210,7 +217,7 @@ def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: 
     return judged
 
 
-class _Judged:
+class _VerdictIndex:
     """Runs by task, and by agent and experiment where both are known: a verdict looks at few of them."""
 
     def __init__(self, buildings: Sequence[Building]) -> None:
