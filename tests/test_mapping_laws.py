@@ -93,7 +93,7 @@ COLUMNS = ("Task ID", "Model", "Result", "Passed", "Score", "Cost", "Extra", "Du
 
 
 def read(text: str, mapping: Any, *, batch_rows: int, ending: str = "csv") -> list[tuple[Any, ...]]:  # Any: TOML, items
-    with tempfile.TemporaryDirectory() as folder, patch("steelyard.mappings._rows.BATCH_ROWS", batch_rows):
+    with tempfile.TemporaryDirectory() as folder, patch("steelyard.mappings._batches.BATCH_ROWS", batch_rows):
         path = Path(folder, f"file.{ending}")
         path.write_text(text, encoding="utf-8", newline="")
         items = list(read_mapped(path, mapping, shown="file"))

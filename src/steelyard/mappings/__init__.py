@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         mapping_text as mapping_text,
         shipped_mappings as shipped_mappings,
     )
-    from steelyard.mappings._reading import (
+    from steelyard.mappings._reader import (
         MappedRun as MappedRun,
         read_mapped as read_mapped,
         read_rows as read_rows,

@@ -15,10 +15,10 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import beginning_of, csv_rows, document, records
+from steelyard.mappings._batches import taken_apart
 from steelyard.mappings._conversions import plain_text
 from steelyard.mappings._mapping import Numbers, Rows, listed
 from steelyard.mappings._paths import parse_path, root_of
-from steelyard.mappings._rows import taken_apart
 from steelyard.records import Rejected
 
 MAX_ROWS = 2_000

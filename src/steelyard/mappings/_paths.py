@@ -36,7 +36,7 @@ Step = Key | int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ValuePath:
     """A path: the root it begins with, None for the row, and the steps from there."""
 
     root: str | None
@@ -49,11 +49,11 @@ class Path:
 
 
 @cache
-def parse_path(text: str) -> Path:
+def parse_path(text: str) -> ValuePath:
     """The path that a text writes."""
     rooted = _ROOT.fullmatch(text)
     rest = rooted["rest"] if rooted else text
-    return Path(rooted["name"] if rooted else None, tuple(_steps(rest, text)))
+    return ValuePath(rooted["name"] if rooted else None, tuple(_steps(rest, text)))
 
 
 def root_of(text: str) -> str | None:
