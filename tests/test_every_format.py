@@ -23,7 +23,7 @@ from format_laws import (
     mutated,
     outcome,
 )
-from steelyard.formats import PlacedRun, _reading, log_formats
+from steelyard.formats import PlacedRun, _file_reader, log_formats
 from steelyard.records import Call, DecodeError, Finding, Rejected, Run, Usage, encode_run
 from steelyard.tables import gather
 
@@ -93,18 +93,18 @@ def test_the_order_of_paths_does_not_matter() -> None:
 
 def test_several_processes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [repr(item) for item in gather([SAMPLES], workers=1)]
-    monkeypatch.setattr(_reading, "WORTH_IT_BYTES", 0)
-    monkeypatch.setattr(_reading, "BATCH_BYTES", 3_000)
+    monkeypatch.setattr(_file_reader, "WORTH_IT_BYTES", 0)
+    monkeypatch.setattr(_file_reader, "BATCH_BYTES", 3_000)
     assert [repr(item) for item in gather([SAMPLES], workers=2)] == alone
 
 
 def test_what_a_worker_leaves_undone_when_it_dies_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [repr(item) for item in gather([SAMPLES], workers=1)]
-    monkeypatch.setattr(_reading, "WORTH_IT_BYTES", 0)
-    monkeypatch.setattr(_reading, "BATCH_BYTES", 3_000)
+    monkeypatch.setattr(_file_reader, "WORTH_IT_BYTES", 0)
+    monkeypatch.setattr(_file_reader, "BATCH_BYTES", 3_000)
     once_only = "from steelyard.formats import _reading as w; f = w._receive; left = [1, 1]"
     dies = f"{once_only}; w._receive = lambda pipe: f(pipe) if left and left.pop() else exit(9); w.work()"
-    monkeypatch.setattr(_reading, "COMMAND", ("-c", dies))
+    monkeypatch.setattr(_file_reader, "COMMAND", ("-c", dies))
     assert [repr(item) for item in gather([SAMPLES], workers=3)] == alone
 
 

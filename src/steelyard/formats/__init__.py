@@ -41,15 +41,13 @@ if TYPE_CHECKING:
         log_format_named as log_format_named,
         log_formats as log_formats,
     )
-    from steelyard.formats._claude import (
-        ClaudeUsage as ClaudeUsage,
-    )
-    from steelyard.formats._contradictions import (
-        contradiction as contradiction,
-        contradictions as contradictions,
-    )
-    from steelyard.formats._failures import (
-        failure_of as failure_of,
+    from steelyard.formats._file_reader import (
+        FileKind as FileKind,
+        FileResult as FileResult,
+        ReadJob as ReadJob,
+        read_file as read_file,
+        read_files as read_files,
+        recognized as recognized,
     )
     from steelyard.formats._frames import (
         GIVEN_FRAME as GIVEN_FRAME,
@@ -71,24 +69,25 @@ if TYPE_CHECKING:
         head_of as head_of,
     )
     from steelyard.formats._provider_usage import (
+        ClaudeUsage as ClaudeUsage,
         GeminiUsage as GeminiUsage,
         ProviderUsage as ProviderUsage,
     )
-    from steelyard.formats._reading import (
-        FileKind as FileKind,
-        FileResult as FileResult,
-        ReadJob as ReadJob,
-        read_file as read_file,
-        read_files as read_files,
-        recognized as recognized,
-    )
-    from steelyard.formats._run_likeness import (
-        run_refusal as run_refusal,
-    )
-    from steelyard.formats._table_rows import (
+    from steelyard.formats._run_records import (
         ALIASES as ALIASES,
         column_problem as column_problem,
         run_of_row as run_of_row,
+        run_refusal as run_refusal,
+    )
+    from steelyard.formats._run_values import (
+        busiest_model as busiest_model,
+        disjoint_usage as disjoint_usage,
+        failure_of as failure_of,
+        itemized as itemized,
+        run_from as run_from,
+        stated_cost as stated_cost,
+        token_contradiction as token_contradiction,
+        tokens_in as tokens_in,
     )
     from steelyard.formats._test_reports import (
         format_of_tests as format_of_tests,
@@ -96,6 +95,8 @@ if TYPE_CHECKING:
         tests_in as tests_in,
     )
     from steelyard.formats._timing_files import (
+        contradiction as contradiction,
+        contradictions as contradictions,
         open_timings as open_timings,
         read_timings as read_timings,
     )
@@ -104,15 +105,6 @@ if TYPE_CHECKING:
         TimingFile as TimingFile,
         TimingFormat as TimingFormat,
         collected as collected,
-    )
-    from steelyard.formats._token_counts import (
-        busiest_model as busiest_model,
-        disjoint_usage as disjoint_usage,
-        itemized as itemized,
-        run_from as run_from,
-        stated_cost as stated_cost,
-        token_contradiction as token_contradiction,
-        tokens_in as tokens_in,
     )
     from steelyard.formats._trajectories import (
         LOG_SUFFIXES as LOG_SUFFIXES,

@@ -9,57 +9,13 @@ from typing import Any
 import msgspec
 
 from steelyard.files import label
-from steelyard.formats._failures import failure_of
-from steelyard.formats._token_counts import busiest_model, itemized, run_from, stated_cost, tokens_in
+from steelyard.formats._provider_usage import ClaudeUsage
+from steelyard.formats._run_values import busiest_model, failure_of, itemized, run_from, stated_cost, tokens_in
 from steelyard.records import Amount, Call, Count, Failure, Finding, Provenance, Run, Usage, add_usage, sum_in_order
 
 AGENT = "claude-code"
 SYNTHETIC = "<synthetic>"
 """The model name of messages that the client itself wrote: no call was made."""
-
-
-class CacheCreation(msgspec.Struct, gc=False):
-    """Cache writes by how long they are kept."""
-
-    ephemeral_5m_input_tokens: Count | None = None
-    ephemeral_1h_input_tokens: Count | None = None
-
-
-class ClaudeUsage(msgspec.Struct, gc=False):
-    """The `usage` of Anthropic's messages: input excludes cache."""
-
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation: CacheCreation | None = None
-
-    @property
-    def unsplit(self) -> int:
-        """Cache writes that the split by how long they are kept leaves out, as behind a gateway that has none."""
-        split, written = self.cache_creation, self.cache_creation_input_tokens
-        if not written or split is None or split.ephemeral_5m_input_tokens == written:  # as it mostly is
-            return 0
-        if split.ephemeral_1h_input_tokens is None:
-            return 0
-        known = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
-        return max(0, written - known)
-
-    def disjoint(self) -> Usage:
-        """The same as disjoint kinds; a write without a kept-for is one of five minutes, as the provider defaults."""
-        short, long = self.cache_creation_input_tokens, None
-        if self.cache_creation is not None and self.cache_creation.ephemeral_1h_input_tokens is not None:
-            long = self.cache_creation.ephemeral_1h_input_tokens
-            short = self.cache_creation.ephemeral_5m_input_tokens
-            if (short or 0) + long != self.cache_creation_input_tokens and self.unsplit:
-                short = (short or 0) + self.unsplit
-        return Usage(
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cache_read_tokens=self.cache_read_input_tokens,
-            cache_write_5m_tokens=short,
-            cache_write_1h_tokens=long,
-        )
 
 
 def split_contradiction(where: str, unsplit: int) -> tuple[Finding, ...]:

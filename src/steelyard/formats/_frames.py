@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from steelyard.errors import RecordError, UsageError
 from steelyard.formats._log_format import PlacedRun
-from steelyard.formats._table_rows import ALIASES, NESTED, column_problem, run_of_row
+from steelyard.formats._run_records import ALIASES, NESTED, column_problem, run_of_row
 from steelyard.records import DecodeError, Run
 
 if TYPE_CHECKING:

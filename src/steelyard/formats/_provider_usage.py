@@ -1,10 +1,10 @@
-"""Usage as providers state it in their answers, in disjoint kinds. Anthropic's is in `_claude.py`."""
+"""Usage as providers state it in their answers, in disjoint kinds."""
 
 from __future__ import annotations
 
 import msgspec
 
-from steelyard.formats._token_counts import disjoint_usage
+from steelyard.formats._run_values import disjoint_usage
 from steelyard.records import Count, Usage
 
 
@@ -68,4 +68,48 @@ class GeminiUsage(msgspec.Struct, rename="camel"):
             cache_read=self.cached_content_token_count,
             output_with_reasoning=(self.candidates_token_count or 0) + (thoughts or 0),
             reasoning=thoughts,
+        )
+
+
+class CacheCreation(msgspec.Struct, gc=False):
+    """Cache writes by how long they are kept."""
+
+    ephemeral_5m_input_tokens: Count | None = None
+    ephemeral_1h_input_tokens: Count | None = None
+
+
+class ClaudeUsage(msgspec.Struct, gc=False):
+    """The `usage` of Anthropic's messages: input excludes cache."""
+
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation: CacheCreation | None = None
+
+    @property
+    def unsplit(self) -> int:
+        """Cache writes that the split by how long they are kept leaves out, as behind a gateway that has none."""
+        split, written = self.cache_creation, self.cache_creation_input_tokens
+        if not written or split is None or split.ephemeral_5m_input_tokens == written:  # as it mostly is
+            return 0
+        if split.ephemeral_1h_input_tokens is None:
+            return 0
+        known = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
+        return max(0, written - known)
+
+    def disjoint(self) -> Usage:
+        """The same as disjoint kinds; a write without a kept-for is one of five minutes, as the provider defaults."""
+        short, long = self.cache_creation_input_tokens, None
+        if self.cache_creation is not None and self.cache_creation.ephemeral_1h_input_tokens is not None:
+            long = self.cache_creation.ephemeral_1h_input_tokens
+            short = self.cache_creation.ephemeral_5m_input_tokens
+            if (short or 0) + long != self.cache_creation_input_tokens and self.unsplit:
+                short = (short or 0) + self.unsplit
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cache_read_tokens=self.cache_read_input_tokens,
+            cache_write_5m_tokens=short,
+            cache_write_1h_tokens=long,
         )

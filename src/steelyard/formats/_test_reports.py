@@ -9,7 +9,7 @@ from steelyard.errors import UnreadableFileError
 from steelyard.files import label
 from steelyard.formats._catalog import each_log_format
 from steelyard.formats._log_format import LogFormat, RunPart, head_of
-from steelyard.formats._token_counts import run_from
+from steelyard.formats._run_values import outcome_of, run_from
 from steelyard.records import Rejected, TestResults
 
 MAX_TESTS = 1_000_000
@@ -39,7 +39,7 @@ def report_part(
         started_at=started,
         ended_at=ended if started is None or ended is None or ended >= started else None,
         passed=good,
-        outcome="not_scored" if good is None else "passed" if good else "failed",
+        outcome=outcome_of(good),
         tests=tests,
         extra={"test_seconds": seconds, "tests_skipped": skipped or None},
     )

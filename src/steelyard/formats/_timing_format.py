@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from steelyard.files import number
+from steelyard.errors import UnreadableFileError
+from steelyard.files import number, parse_json, read_text, text_or_none
 from steelyard.records import Finding, Rejected, Run, Snapshot, TestResults, Timing
+
+TOLERANCE = 0.01
+"""Fraction by which two statements of one number may differ: tools round what they write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,22 @@ def each_timing(path: Path, entries: Iterable[Entry], read: Callable[[Entry], Ti
             yield read(entry)
         except ValueError as error:
             yield Rejected(path=str(path), reason=f"benchmark {position}: {error}")
+
+
+def object_beside(path: Path, *, fallback: str) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
+    """Return the JSON object in a file next to the timings; as no user named it, it may be unreadable: a finding."""
+    try:
+        values = parse_json(read_text(path), path)
+    except UnreadableFileError as error:
+        message = f"{fallback}: {error.message}"
+        return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
+    return values if isinstance(values, dict) else {}, ()
+
+
+def environment_of(values: Any, keys: Iterable[str]) -> str | None:  # Any: JSON values
+    """Return the texts under these keys, as the environment of a measurement."""
+    known = values if isinstance(values, dict) else {}
+    return ", ".join(text for key in keys if (text := text_or_none(known.get(key)))) or None
 
 
 def finite_numbers(values: Any) -> tuple[float, ...]:  # Any: JSON values

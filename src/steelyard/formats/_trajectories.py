@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import count, parse_json, read_text
-from steelyard.formats._token_counts import disjoint_usage, token_contradiction
+from steelyard.formats._run_values import disjoint_usage, token_contradiction
 from steelyard.records import Finding, Missing, Usage, moment
 
 Origin = Literal["stated", "json_log", "cast_input"]

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from steelyard.formats._table_rows import ALIASES, SCALARS
+from steelyard.formats._run_records import ALIASES, SCALARS
 from steelyard.records import DEFAULT_SCHEME, Run, as_utc
 
 Column = list[Any]  # Any: cells of one column

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, run_from, stated_cost
+from steelyard.formats._run_values import busiest_model, failure_of, outcome_of, run_from, span_of, stated_cost
 from steelyard.records import (
     Amount,
     Call,
@@ -133,7 +132,7 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
     )
     stated = [sent.cost for _, sent in sends if sent.cost]
     usage = add_usage(call.usage for call in calls)
-    times = sorted(t for t in (moment(event.time) for event in events) if t is not None)
+    started, ended = span_of(event.time for event in events)
     trouble = None if sends else _unanswered(events)
     try:
         run = run_from(
@@ -143,11 +142,11 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
                 "usage": "lower_bound" if sends else "unknown",
                 "cost_usd": "lower_bound" if stated else "unknown",
             },
-            task=f"session of {times[0]:%Y-%m-%dT%H:%M:%SZ}" if times else f"session at line {line}",
+            task=f"session of {started:%Y-%m-%dT%H:%M:%SZ}" if started else f"session at line {line}",
             agent=NAME,
             model=busiest_model(calls),
-            started_at=times[0] if times else None,
-            ended_at=times[-1] if times and times[-1] > times[0] else None,
+            started_at=started,
+            ended_at=ended,
             outcome="errored" if trouble else "not_scored",
             failure=trouble,
             usage=usage,
@@ -200,7 +199,7 @@ def _exercise(result: Result, path: str) -> RunPart:
         model=label(result.model),
         duration_seconds=result.duration,
         passed=passed,
-        outcome="errored" if result.exception else "not_scored" if passed is None else "passed" if passed else "failed",
+        outcome="errored" if result.exception else outcome_of(passed),
         failure=failure,
         usage=usage,
         cost_usd=cost,
@@ -236,7 +235,7 @@ def _instance(instance: Instance, path: str) -> RunPart:
         agent=NAME,
         model=label(instance.model),
         passed=instance.resolved,
-        outcome="not_scored" if instance.resolved is None else "passed" if instance.resolved else "failed",
+        outcome=outcome_of(instance.resolved),
         cost_usd=cost,
         iterations=tries,
         success=instance.test_outcome,

@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.files import document, label, numbered_lines, rejected_line
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import run_from
+from steelyard.formats._run_values import run_from
 from steelyard.records import JSON_ERRORS, Rejected, moment, sum_in_order
 
 NAME = "asciinema"

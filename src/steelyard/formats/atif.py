@@ -11,10 +11,11 @@ import msgspec
 
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import (
+from steelyard.formats._run_values import (
     busiest_model,
     disjoint_usage,
     run_from,
+    span_of,
     stated_cost,
     token_contradiction,
 )
@@ -106,7 +107,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     turns = sum(
         1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
     )
-    times = sorted(t for t in (moment(step.timestamp) for _, _, step in steps) if t is not None)
+    started, ended = span_of(step.timestamp for _, _, step in steps)
     session = label(trajectory.session_id) or label(trajectory.trajectory_id)
     run = run_from(
         format=NAME,
@@ -121,8 +122,8 @@ def read(path: Path) -> Iterator[ReadItem]:
         task=session or label(path.parent.name) or NAME,
         agent=label(trajectory.agent.name),
         model=label(trajectory.agent.model_name) or busiest_model(calls),
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         outcome="not_scored",
         usage=usage,
         calls=calls,

@@ -9,22 +9,247 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from steelyard.files import glued, label, recovered
+from steelyard.files import glued, label, numbered_lines, recovered, whole_file
 from steelyard.formats._claude import SYNTHETIC, CostState, account_of, split_contradiction
-from steelyard.formats._claude_lines import Lines
-from steelyard.formats._claude_sessions import ABSENT, Line, SessionSoFar
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, itemized, run_from
+from steelyard.formats._provider_usage import ClaudeUsage
+from steelyard.formats._run_values import busiest_model, failure_of, folder_name, itemized, run_from
 from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
 
 NAME = "claude-code"
 WRITING = "Write"
+
+
+CREATED = b'"create"'
+COST_STATE = b'"cost-state"'
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
+
+
+class Lines:
+    """The lines with data about a run: the first, the last, and those with a model's message.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; it contains nothing that is counted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        """The place of the line that was given last, in bytes or lines; places of one file compare."""
+        self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has just been called."""
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
+        self._states: list[tuple[int, bytes]] = []
+
+    def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
+        """Yield lines from a place on that may have the session's totals, with their own places."""
+        if self.counted:
+            return ((at, line) for at, line in self._states if at >= place)
+        return _lines_with(self.data, COST_STATE, place)
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only on request."""
+        number, at, find = self.counted or 1, -1, self.data.find
+        while (at := find(b"\n", at + 1, self.start)) >= 0:  # `count` looks at every byte by itself
+            number += 1
+        return number
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for number, line in numbered_lines(self.path):
+                self.counted = self.start = number
+                if CREATED in line:
+                    self.created.append(line)
+                if COST_STATE in line:
+                    self._states.append((number, line))
+                yield line
+            return
+        data = self.data = whole_file(self.path)
+        end = len(data)
+        while end and data[end - 1] in b" \t\r\n":
+            end -= 1
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        find = data.find
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = find(b'"assistant"', start, last)
+                following = (data.rfind(b"\n", start, hit) + 1 or start) if hit >= 0 else last
+                if self.writing and following > start:  # the tool's result precedes the model's next message
+                    self._look_for_created(start, following)
+                    self.writing = False
+                start = following
+            stop = find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                yield data[start:stop]
+            start = stop + 1
+
+    def _look_for_created(self, start: int, end: int) -> None:
+        self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
+
+
+def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that contain the word, each once, with their starts."""
+    end = len(data) if end is None else end
+    at = data.find(word, start, end)
+    while at >= 0:
+        begin, stop = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at, end)
+        stop = end if stop < 0 else stop
+        yield begin, data[begin:stop]
+        at = data.find(word, stop, end)
+
+
+CHARACTERS_PER_TOKEN = 4
+SHORTFALL = 0.5
+"""An output count below this fraction of the text's own length in tokens cannot be the final one."""
+
+
+ABSENT = msgspec.Raw()
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block of a message's content."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+
+
+class Message(msgspec.Struct, gc=False):
+    """The provider's message."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: ClaudeUsage | None = None
+    stop_reason: str | None = None
+    content: str | list[Block] | None = None
+
+
+class Fork(msgspec.Struct, gc=False):
+    """Where a copied line came from."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+
+
+class Line(msgspec.Struct, gc=False):
+    """What we take of a line."""
+
+    type: str | None = None
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    message: Message | None = None
+    forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
+    is_api_error: bool | None = msgspec.field(name="isApiErrorMessage", default=None)
+    api_status: int | None = msgspec.field(name="apiErrorStatus", default=None)
+
+
+class CallSoFar(msgspec.Struct, gc=False):
+    """One model call while its lines are read."""
+
+    first: Line
+    last: Message
+    usage: ClaudeUsage | None = None
+    """The latest that does not fall behind an earlier one."""
+    output: int | None = None
+    """Its output tokens."""
+    final: bool = False
+    """Whether the output count is more than the placeholder from the stream's start."""
+    characters: int = 0
+    """How much text the model wrote, as written in the file; counted until the output count is known to be final."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the output count is a placeholder from the stream's start."""
+        return (
+            not self.final
+            and self.output is not None
+            and self.output < SHORTFALL * self.characters / CHARACTERS_PER_TOKEN
+        )
+
+    def made(self, id_: str) -> Call:
+        """Return the call that its lines report."""
+        return Call(
+            id=label(id_),
+            model=label(self.last.model if self.first.message is None else self.first.message.model),
+            at=moment(self.first.timestamp),
+            usage=self.usage.disjoint() if self.usage is not None else None,
+        )
+
+
+@dataclass(slots=True)
+class SessionSoFar:
+    """One session while its lines are read."""
+
+    line: int
+    calls: dict[str, CallSoFar] = field(default_factory=dict)
+    tools: dict[str, None] = field(default_factory=dict)
+    began: str = ""
+    """The first time of all lines; times of one log are written alike, so they sort as text."""
+    ended: str = ""
+    place: Line | None = None
+    """The first line that names the agent's folder, other than those of calls."""
+    created: dict[str, None] = field(default_factory=dict)
+    last_call: int = -1
+    states: list[tuple[int, CostState]] = field(default_factory=list)
+    """Its totals, with their places in the file."""
+    refusal: tuple[int, Line] | None = None
+    """The last message that reports a rejected call in place of the model's answer, with its place."""
+
+    def take_other(self, item: Line) -> None:
+        """Note the time and folder of a line."""
+        if item.timestamp:
+            self.ended = max(self.ended, item.timestamp)
+            self.began = min(self.began or item.timestamp, item.timestamp)
+        if self.place is None and item.cwd:
+            self.place = item
+
+    def take_call(self, id_: str, item: Line, message: Message) -> CallSoFar:
+        """Takes a line of a model call. Most of the time of reading is spent here, so little is called."""
+        time, used = item.timestamp, message.usage
+        if time:
+            if time > self.ended:  # noqa: PLR1730 # a call for every line
+                self.ended = time
+            if time < self.began or not self.began:
+                self.began = time
+        call = self.calls.get(id_)
+        if call is None:
+            call = self.calls[id_] = CallSoFar(item, message)
+        else:
+            call.last = message
+        if message.stop_reason is not None:
+            call.final = True
+        if used is not None:
+            stated, before = used.output_tokens, call.output
+            if before is None or stated is None or stated >= before:
+                if before is not None and stated is not None and stated > before:
+                    call.final = True
+                call.usage, call.output = used, stated
+        return call
 
 
 class ToolResult(msgspec.Struct, gc=False):
@@ -206,7 +431,7 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         },
         id=label(key),
         task=label(key),
-        experiment=label(place.cwd.replace("\\", "/").rpartition("/")[2]) if place and place.cwd else None,
+        experiment=folder_name(place.cwd if place else None),
         agent=NAME,
         model=busiest_model(calls),
         started_at=started,

@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.formats._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields, split_contradiction
+from steelyard.formats._claude import AGENT, SYNTHETIC, Result, result_fields, split_contradiction
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, run_from
+from steelyard.formats._provider_usage import ClaudeUsage
+from steelyard.formats._run_values import busiest_model, run_from
 from steelyard.records import Call, Failure, moment
 
 NAME = "claude-stream-json"

@@ -12,10 +12,18 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, records
-from steelyard.formats._failures import failure_of
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, stated_cost
+from steelyard.formats._run_values import (
+    all_records,
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    span_of,
+    stated_cost,
+)
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
@@ -198,12 +206,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     elif "[].ts" in shape:
         yield _task(document(path, _TASK), path)
     else:
-        events: list[Event] = []
-        for item in records(path, _EVENT):
-            if isinstance(item, tuple):
-                events.append(item[1])
-            else:
-                yield item
+        events = yield from all_records(path, _EVENT)
         if events:
             yield _printed(events, path)
 
@@ -219,7 +222,7 @@ def _session(session: Session, path: Path) -> RunPart:
         total.total_cost if total else None,
         id=label(session.session_id),
         task=label(session.session_id) or NAME,
-        experiment=label(session.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]) if session.cwd else None,
+        experiment=folder_name(session.cwd),
         model=label(session.model),
         started_at=started,
         ended_at=ended if started is None or ended is None or ended >= started else None,
@@ -255,15 +258,15 @@ def _messages(kept: Messages, path: Path) -> RunPart:
         for block in message.content
         if block.type == "tool_use" and block.id
     )
-    times = sorted(t for message in kept.messages if (t := moment(message.ts)) is not None)
+    started, ended = span_of(message.ts for message in kept.messages)
     return _part(
         path,
         None,
         tuple(tools),
         id=label(kept.session),
         task=label(kept.session) or NAME,
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         calls=calls,
         usage=add_usage(call.usage for call in calls),
         iterations=len(calls) or None,
@@ -271,31 +274,31 @@ def _messages(kept: Messages, path: Path) -> RunPart:
 
 
 def _printed(events: list[Event], path: Path) -> RunPart:
-    ended = next((event for event in reversed(events) if event.type == "run_result"), None)
-    total = (ended.aggregate_usage or ended.usage) if ended else None
-    model = ended.model if ended else None
+    result = next((event for event in reversed(events) if event.type == "run_result"), None)
+    total = (result.aggregate_usage or result.usage) if result else None
+    model = result.model if result else None
     usage = _counted(total, model.provider if model else None)
     inner = [event.event for event in events if event.event is not None]
     tools = dict.fromkeys(event.tool_call_id for event in inner if event.tool_call_id)
-    times = sorted(t for event in events if (t := moment(event.ts)) is not None)
+    started, ended = span_of(event.ts for event in events)
     errors = [event.error or event.message for event in inner if event.type == "error"]
-    if ended is None:
+    if result is None:
         failure: Failure | None = failure_of(errors[-1] if errors else "the stream ends without a result")
     else:
-        failure = _ending(ended.finish_reason, errors[-1] if errors else ended.text)
+        failure = _ending(result.finish_reason, errors[-1] if errors else result.text)
     return _part(
         path,
         total.total_cost if total else None,
         tuple(tools),
-        task=f"session of {times[0]:%Y-%m-%dT%H:%M:%SZ}" if times else NAME,
+        task=f"session of {started:%Y-%m-%dT%H:%M:%SZ}" if started else NAME,
         model=label(model.id) if model else None,
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         failure=failure,
         usage=usage,
         calls=(Call(model=label(model.id) if model else None, usage=usage, summed=True),) if usage else (),
-        iterations=ended.iterations or None if ended else None,
-        success=None if ended is None else failure is None,
+        iterations=result.iterations or None if result else None,
+        success=None if result is None else failure is None,
     )
 
 
@@ -318,7 +321,7 @@ def _task(messages: list[TaskMessage], path: Path) -> RunPart:
         if (usage := _of_request(message, request)) is not None
     )
     costs = [request.cost for _, request in requests if request.cost]
-    times = sorted(t for message in messages if (t := moment(message.ts)) is not None)
+    started, ended = span_of(message.ts for message in messages)
     last = requests[-1][1] if requests else Request()
     broken = last.cancel_reason is not None
     whose: FailureCause = "cancelled" if last.cancel_reason == "user_cancelled" else "unknown"
@@ -329,8 +332,8 @@ def _task(messages: list[TaskMessage], path: Path) -> RunPart:
         agent=next((name for name, word in KIN.items() if word in str(path.parent).lower()), NAME),
         task=label(path.parent.name) or NAME,
         model=busiest_model(calls),
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         failure=failure_of(last.streaming_failed_message or last.cancel_reason, otherwise=whose) if broken else None,
         usage=add_usage(call.usage for call in calls),
         calls=calls,

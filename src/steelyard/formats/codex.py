@@ -11,16 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
+from steelyard.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    token_contradiction,
+)
 from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
 
 NAME = "codex"
@@ -348,7 +354,7 @@ def _part(thread: Thread, path: str) -> RunPart:
         },
         id=label(thread.id),
         task=label(thread.id),
-        experiment=label(PurePath(thread.cwd.replace("\\", "/")).name) if thread.cwd else None,
+        experiment=folder_name(thread.cwd),
         agent=NAME,
         model=busiest_model(thread.calls) or label(thread.model),
         started_at=thread.first,

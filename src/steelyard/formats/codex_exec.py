@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import label, records
-from steelyard.formats._failures import failure_of
+from steelyard.files import label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import run_from, token_contradiction
+from steelyard.formats._run_values import all_records, failure_of, run_from, token_contradiction
 from steelyard.formats.codex import Tokens
 from steelyard.records import Failure, Rejected
 
@@ -64,12 +63,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """Yield the thread of the stream."""
-    events: list[Event] = []
-    for item in records(path, _EVENT):
-        if not isinstance(item, tuple):
-            yield item
-        else:
-            events.append(item[1])
+    events = yield from all_records(path, _EVENT)
     thread = next((event.thread_id for event in events if event.thread_id), None)
     if thread is None:
         yield Rejected(path=str(path), reason="no thread.started event with a thread id")

@@ -12,10 +12,18 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import label, records
-from steelyard.formats._failures import failure_of
+from steelyard.files import label
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
+from steelyard.formats._run_values import (
+    all_records,
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    span_of,
+    token_contradiction,
+)
 from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
 
 NAME = "copilot-cli"
@@ -96,12 +104,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """Yield the session of the events."""
-    events: list[Event] = []
-    for item in records(path, _EVENT):
-        if isinstance(item, tuple):
-            events.append(item[1])
-        else:
-            yield item
+    events = yield from all_records(path, _EVENT)
     session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
     if session is None:
         hint = "the beginning or end of the file is missing; use the session's events.jsonl"
@@ -113,7 +116,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 def _part(session: str, events: list[Event], path: Path) -> RunPart:
     calls = tuple(_calls(events))
     usage = add_usage(call.usage for call in calls)
-    times = sorted(t for event in events if (t := moment(event.data.start_time or event.timestamp)) is not None)
+    started, ended = span_of(event.data.start_time or event.timestamp for event in events)
     tools = dict.fromkeys(
         event.data.tool_call_id for event in events if event.type.startswith("tool.") and event.data.tool_call_id
     )
@@ -138,11 +141,11 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         },
         id=session,
         task=session,
-        experiment=_folder(events),
+        experiment=folder_name(_first(event.data.context.cwd for event in events if event.data.context)),
         agent=NAME,
         model=busiest_model(calls) or _first(event.data.model or event.data.selected_model for event in events),
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         outcome="errored" if failure else "not_scored",
         failure=failure,
         usage=usage,
@@ -184,11 +187,6 @@ def _failure(events: list[Event]) -> Failure | None:
     if ended is None:
         return None  # a session that continues or was killed: its events do not show which
     return failure_of(f"exit code {ended.exit_code}" if ended.exit_code else f"shutdown: {ended.data.shutdown_type}")
-
-
-def _folder(events: list[Event]) -> str | None:
-    where = _first(event.data.context.cwd for event in events if event.data.context)
-    return label(where.replace("\\", "/").rstrip("/").rpartition("/")[2]) if where else None
 
 
 def _first(values: Iterator[str | None]) -> str | None:

@@ -7,16 +7,14 @@ thoughts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from steelyard.files import document, label, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from
+from steelyard.formats._run_values import busiest_model, disjoint_usage, failure_of, run_from, span_of
 from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
 
 NAME = "gemini-cli"
@@ -203,16 +201,8 @@ def _session_part(
     tools = {
         tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())
     }
-    moments = sorted(
-        t for t in (*map(moment, times), *(moment(m.timestamp) for m in messages.values())) if t is not None
-    )
-    return _part(path, session, calls, tuple(tools), _ends(moments), iterations=len(calls) or None)
-
-
-def _ends(moments: list[datetime]) -> tuple[datetime | None, datetime | None]:
-    if not moments:
-        return None, None
-    return moments[0], moments[-1] if moments[-1] > moments[0] else None
+    span = span_of((*times, *(message.timestamp for message in messages.values())))
+    return _part(path, session, calls, tuple(tools), span, iterations=len(calls) or None)
 
 
 def _part(
@@ -256,14 +246,14 @@ def _stats_part(path: Path, events: list[Event]) -> RunPart:
     session = next((event.session for event in events if event.session), None) or path.stem
     ended = next((event for event in reversed(events) if event.stats is not None), None)
     tools = tuple(dict.fromkeys(event.tool_id for event in events if event.type == "tool_use" and event.tool_id))
-    moments = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    span = span_of(event.timestamp for event in events)
     trouble = next((event.error for event in reversed(events) if event.error), None)
     more: dict[str, Any] = {}
     if ended is None or trouble is not None or (ended.status or "success") != "success":
         more = {"outcome": "errored", "failure": failure_of(trouble or "the stream ends without a result")}
     else:
         more["success"] = True
-    part = _part(path, session, _model_calls(ended, events), tools, _ends(moments), **more)
+    part = _part(path, session, _model_calls(ended, events), tools, span, **more)
     counted = ended.stats.tools.total if ended and ended.stats and ended.stats.tools else None
     if counted is None and ended and ended.stats:
         counted = ended.stats.tool_calls

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.files import amount, count, label
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
+from steelyard.formats._run_values import disjoint_usage, folder_name, run_from, stated_cost, token_contradiction
 from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, moment
 
 NAME = "goose"
@@ -113,7 +113,7 @@ def _part(fields: Mapping[str, object], path: Path, *, answers: int, tools: tupl
         },
         id=id_,
         task=id_ or NAME,
-        experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]),
+        experiment=folder_name(folder),
         agent=NAME,
         model=model,
         started_at=started,

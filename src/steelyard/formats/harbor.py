@@ -9,10 +9,16 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, moment, sum_in_order
+from steelyard.formats._run_values import (
+    disjoint_usage,
+    failure_of,
+    outcome_of,
+    run_from,
+    stated_cost,
+    token_contradiction,
+)
+from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Usage, moment, sum_in_order
 
 NAME = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (
@@ -246,7 +252,7 @@ def _part(trial: Trial, path: Path) -> RunPart:
         started_at=moment(times.started_at),
         ended_at=moment(times.finished_at),
         passed=passed,
-        outcome=_outcome(trial, passed),
+        outcome=outcome_of(passed, errored=trial.exception_info is not None),
         failure=_failure(trial),
         usage=usage,
         calls=tuple(
@@ -262,7 +268,7 @@ def _part(trial: Trial, path: Path) -> RunPart:
     return RunPart(run=run, path=str(path), role="owner", owns=str(path.parent), notes=notes)
 
 
-def _disjoint(counts: Counts) -> Any:  # Any: a Usage; the alias keeps the two places alike
+def _disjoint(counts: Counts) -> Usage:
     return disjoint_usage(
         input_with_cache=counts.n_input_tokens,
         cache_read=counts.n_cache_tokens,
@@ -293,12 +299,6 @@ def _passed(verdict: Verdict | None) -> bool | None:
         return None
     main = verdict.rewards.get("reward", min(verdict.rewards.values()))
     return main >= 1
-
-
-def _outcome(trial: Trial, passed: bool | None) -> Outcome:
-    if passed is not None:
-        return "passed" if passed else "failed"
-    return "errored" if trial.exception_info else "not_scored"
 
 
 def _failure(trial: Trial) -> Failure | None:

@@ -10,10 +10,9 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, problem, unreadable
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._run_values import disjoint_usage, failure_of, outcome_of, run_from, stated_cost
 from steelyard.formats._stated_figures import stated_accuracy
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
@@ -258,7 +257,7 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> 
         ended_at=ended if started is None or ended is None or ended >= started else None,
         passed=passed,
         impl_rate=rate,
-        outcome="errored" if sample.error else "not_scored" if passed is None else "passed" if passed else "failed",
+        outcome="errored" if sample.error else outcome_of(passed),
         failure=_failure(sample) if trouble else None,
         usage=usage,
         calls=calls,

@@ -19,8 +19,8 @@ import msgspec
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, number, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._run_values import outcome_of, run_from
 from steelyard.formats._stated_figures import stated_accuracy
-from steelyard.formats._token_counts import run_from
 from steelyard.records import DecodeError, Finding, Rejected, Run
 
 NAME = "lm-eval"
@@ -158,7 +158,7 @@ def _run(
         model=label(summary.model_name) if summary else None,
         started_at=started,
         passed=passed,
-        outcome="not_scored" if passed is None else "passed" if passed else "failed",
+        outcome=outcome_of(passed),
         impl_rate=graded,
         extra={"filter": label(line.question.filter), "doc_id": line.question.doc_id, **line.scores},
     )

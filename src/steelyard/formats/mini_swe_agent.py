@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._provider_usage import ProviderUsage
-from steelyard.formats._token_counts import run_from, stated_cost
+from steelyard.formats._run_values import failure_of, run_from, span_of, stated_cost
 from steelyard.records import Amount, Call, Count, Failure, add_usage, moment
 
 NAME = "mini-swe-agent"
@@ -96,7 +95,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     cost, sure = stated_cost(stats.instance_cost, usage)
     if not bare and not cost and stats.api_calls:
         cost, sure = None, "unknown"
-    times = sorted(t for m in log.messages if m.extra and (t := moment(m.extra.timestamp)) is not None)
+    started, ended = span_of(message.extra.timestamp for message in log.messages if message.extra)
     run = run_from(
         format=NAME,
         path=str(path),
@@ -109,8 +108,8 @@ def read(path: Path) -> Iterator[ReadItem]:
         task=label(log.instance_id) or label(path.name.removesuffix(".json").removesuffix(".traj")) or NAME,
         agent=NAME,
         model=_model(log, calls),
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         outcome="not_scored" if bare or log.info.exit_status == "Submitted" else "errored",
         failure=_failure(log.info) if not bare else None,
         usage=usage,

@@ -1,4 +1,4 @@
-"""Run records as CSV: one row a run, columns as `_table_rows.py` names them; commas, semicolons or tabs between."""
+"""Run records as CSV: one row per run, columns as `_run_records.py` names them; commas, semicolons or tabs between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from steelyard.errors import UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, ends_with_line_end, separator_of
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.formats._table_rows import column_problem, run_of_row
+from steelyard.formats._run_records import column_problem, run_of_row
 from steelyard.records import DecodeError, Finding, Rejected
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.files import unreadable, whole_file
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.formats._run_likeness import any_is_run, first_elements, is_cut_run
+from steelyard.formats._run_records import any_is_run, first_elements, is_cut_run
 from steelyard.records import JSON_ERRORS, DecodeError, Rejected, decode_run
 
 _RECORDS = msgspec.json.Decoder(list[msgspec.Raw])

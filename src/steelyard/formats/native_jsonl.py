@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steelyard.files import numbered_lines, too_long
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.formats._run_likeness import any_is_run, is_cut_run
+from steelyard.formats._run_records import any_is_run, is_cut_run
 from steelyard.records import DecodeError, Rejected, decode_run
 
 

@@ -1,4 +1,4 @@
-"""Run records as Parquet: columns as `_table_rows.py` names them, or nested as the records are."""
+"""Run records as Parquet: columns as `_run_records.py` names them, or nested as the records are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import UnreadableFileError
 from steelyard.files import parquet_batches
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.formats._table_rows import column_problem, run_of_row
+from steelyard.formats._run_records import column_problem, run_of_row
 from steelyard.records import DecodeError, Rejected
 
 

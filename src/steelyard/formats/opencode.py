@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, problem, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import run_from
+from steelyard.formats._run_values import failure_of, folder_name, run_from, span_of
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
@@ -251,7 +250,7 @@ def _session(
         how={"usage": "lower_bound", "cost_usd": sure},
         id=label(id_),
         task=label(id_),
-        experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]) if folder else None,
+        experiment=folder_name(folder),
         agent=_agent(path),
         started_at=starts[0] if starts else None,
         ended_at=ends[-1] if ends and (not starts or ends[-1] >= starts[0]) else None,
@@ -294,7 +293,7 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
     )
     tools = dict.fromkeys(e.part.call for e in events if e.type == "tool_use" and e.part is not None and e.part.call)
     cost, sure = _cost([part for _, part in steps.values()])
-    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    started, ended = span_of(event.timestamp for event in events)
     trouble = next((event.error for event in events if event.type == "error"), None)
     usage = add_usage(call.usage for call in calls)
     run = run_from(
@@ -304,8 +303,8 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         id=label(session),
         task=label(session),
         agent=_agent(path),
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         outcome="errored" if trouble is not None else "not_scored",
         failure=_failure(trouble),
         usage=usage,

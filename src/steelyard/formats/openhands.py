@@ -14,10 +14,19 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, document, label, records
-from steelyard.formats._failures import failure_of, words_of
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import Amount, Call, Count, DecodeError, Failure, Rejected, add_usage, moment, sum_in_order
+from steelyard.formats._run_values import (
+    disjoint_usage,
+    error_text,
+    failure_of,
+    folder_name,
+    outcome_of,
+    run_from,
+    span_of,
+    stated_cost,
+    token_contradiction,
+)
+from steelyard.records import Amount, Call, Count, DecodeError, Failure, Rejected, Usage, add_usage, sum_in_order
 
 NAME = "openhands"
 
@@ -33,7 +42,7 @@ class Tokens(msgspec.Struct):
     reasoning_tokens: Count | None = None
     response_id: str | None = None
 
-    def disjoint(self) -> Any:  # Any: a Usage
+    def disjoint(self) -> Usage:
         """Disjoint kinds."""
         return disjoint_usage(
             input_with_cache=self.prompt_tokens,
@@ -214,11 +223,10 @@ def _conversation(state: Conversation, path: Path) -> RunPart:
         instance_id=state.id, history=list(events) or None, metrics=metrics, metadata=Metadata(llm=llm), error=trouble
     )
     part = _part(row, path, 1)
-    folder = (state.workspace.working_dir or "") if state.workspace else ""
     run = msgspec.structs.replace(
         part.run,
         id=label(state.id),
-        experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]),
+        experiment=folder_name(state.workspace.working_dir if state.workspace else None),
         success=True if state.execution_status == "finished" else None,
     )
     return msgspec.structs.replace(part, run=run, line=None)
@@ -255,7 +263,7 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
     notes = token_contradiction(where, usage, stated_input=total.prompt_tokens) if total and usage else ()
     cost, sure = stated_cost(metrics.accumulated_cost, usage)
     events = [event for item in row.history or () for event in _flat(item)]
-    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    started, ended = span_of(event.timestamp for event in events)
     tools = {event.call for event in events if event.call}
     acts = [event for event in events if event.acts]
     answers = {event.llm_response_id for event in events if event.llm_response_id}
@@ -274,10 +282,10 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
         agent=NAME,
         model=label(model),
         attempt=row.attempt if row.attempt is not None and row.attempt >= 0 else None,
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        started_at=started,
+        ended_at=ended,
         passed=resolved,
-        outcome=_outcome(row.error, resolved),
+        outcome=outcome_of(resolved, errored=bool(row.error)),
         failure=_failure(row.error),
         usage=usage,
         calls=calls,
@@ -296,17 +304,11 @@ def _flat(item: Event | list[Event | msgspec.Raw]) -> Iterator[Event]:
         yield from (event for event in item if isinstance(event, Event))
 
 
-def _outcome(error: Any, resolved: bool | None) -> str:  # Any: text, or null
-    if resolved is not None:
-        return "passed" if resolved else "failed"
-    return "errored" if error else "not_scored"
-
-
 def _failure(error: Any) -> Failure | None:  # Any: text, or null
     if not error:
         return None
     agents = "maximum iteration" in str(error) or "Stuck" in str(error)
-    return Failure(cause="agent", message=words_of(error)) if agents else failure_of(error)
+    return Failure(cause="agent", message=error_text(error)) if agents else failure_of(error)
 
 
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:

@@ -1,29 +1,241 @@
-"""OpenTelemetry as OTLP JSON, one document or one a line: spans of generative AI, and what Claude Code sends.
+"""OpenTelemetry as OTLP JSON, one document or one per line: spans of generative AI, and what Claude Code sends.
 
 A conversation (or, without one, a trace) is a run. Spans of models count; spans of agents around them repeat the same
 tokens and count only where there are no others. OpenInference's names are known too, and the file that GitHub Copilot
-CLI writes, which has a span or a metric a line.
+CLI writes, which has one span or metric per line. Claude Code sends an event for each request, and counters of tokens
+and cost. Both state the same usage. Counters are deltas by default: the points of all exports add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, numbered_lines, records
-from steelyard.formats._failures import failure_of
+from steelyard.files import amount, count, document, label, numbered_lines, records
+from steelyard.formats._claude import AGENT
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._otel_claude import COST, EVENTS, TOKENS, counter_parts, event_parts
-from steelyard.formats._otlp import Export, LogRecord, Metric, Span
-from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, DecodeError, Finding, Rejected, Usage, sum_in_order
+from steelyard.formats._run_values import disjoint_usage, failure_of, run_from
+from steelyard.records import (
+    JSON_ERRORS,
+    MAX_VALUE,
+    Call,
+    DecodeError,
+    Failure,
+    Finding,
+    Rejected,
+    Usage,
+    add_usage,
+    moment,
+    sum_in_order,
+)
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
 TOOLS = frozenset({"execute_tool", "TOOL"})
+
+
+Attributes = dict[str, Any]  # Any: JSON scalars
+
+
+class Value(msgspec.Struct, rename="camel"):
+    """An attribute's value; whole numbers may be written as text."""
+
+    string_value: str | None = None
+    int_value: int | str | None = None
+    double_value: float | None = None
+    bool_value: bool | None = None
+
+    @property
+    def plain(self) -> Any:  # Any: a JSON scalar
+        """The value itself."""
+        if self.int_value is not None:
+            text = str(self.int_value)
+            return int(text) if text.lstrip("-").isdigit() and len(text) < 20 else None
+        return next((v for v in (self.string_value, self.double_value, self.bool_value) if v is not None), None)
+
+
+class Attribute(msgspec.Struct):
+    """A name and a value."""
+
+    key: str
+    value: Value | None = None
+
+
+class Described(msgspec.Struct, rename="camel", kw_only=True, dict=True):
+    """Whatever has attributes: a list of pairs, or in GitHub Copilot's file a plain object."""
+
+    attributes: list[Attribute] | dict[str, Any] = []  # Any: JSON values
+
+    @cached_property
+    def facts(self) -> Attributes:
+        """The attributes by name."""
+        if isinstance(self.attributes, dict):
+            return self.attributes
+        return {attribute.key: attribute.value.plain for attribute in self.attributes if attribute.value is not None}
+
+
+class Status(msgspec.Struct):
+    """How a span ended; 2 is an error."""
+
+    code: int | str | None = None
+    message: str | None = None
+
+
+class Span(Described, rename="camel", kw_only=True):
+    """One span; GitHub Copilot writes its times as seconds and nanoseconds."""
+
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str | None = None
+    start_time_unix_nano: int | str | None = None
+    end_time_unix_nano: int | str | None = None
+    start_time: list[int] | None = None
+    end_time: list[int] | None = None
+    status: Status | None = None
+
+    @property
+    def started(self) -> datetime | None:
+        """When it began."""
+        return time_of(self.start_time_unix_nano or _nanoseconds(self.start_time))
+
+    @property
+    def ended(self) -> datetime | None:
+        """When it ended."""
+        return time_of(self.end_time_unix_nano or _nanoseconds(self.end_time))
+
+
+class ScopeSpans(msgspec.Struct):
+    """Spans of one library."""
+
+    spans: list[Span] = []
+
+
+class ResourceSpans(msgspec.Struct, rename="camel"):
+    """Spans of one service."""
+
+    scope_spans: list[ScopeSpans] = []
+
+
+class LogRecord(Described, rename="camel", kw_only=True):
+    """One event."""
+
+    time_unix_nano: int | str | None = None
+    body: Value | None = None
+
+    @property
+    def name(self) -> str:
+        """What happened: the text of the record."""
+        return str(self.body.plain) if self.body else ""
+
+
+class ScopeLogs(msgspec.Struct, rename="camel"):
+    """Events of one library."""
+
+    log_records: list[LogRecord] = []
+
+
+class ResourceLogs(msgspec.Struct, rename="camel"):
+    """Events of one service."""
+
+    scope_logs: list[ScopeLogs] = []
+
+
+class Point(Described, rename="camel", kw_only=True):
+    """One value of a counter."""
+
+    start_time_unix_nano: int | str | None = None
+    time_unix_nano: int | str | None = None
+    as_double: float | None = None
+    as_int: int | str | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The number."""
+        return self.as_double if self.as_double is not None else Value(int_value=self.as_int).plain
+
+
+class Sum(msgspec.Struct, rename="camel"):
+    """A counter's points; temporality 1 is deltas, 2 is cumulative."""
+
+    aggregation_temporality: int | str | None = None
+    data_points: list[Point] = []
+
+
+class Metric(msgspec.Struct):
+    """Counter; other kinds of metrics have no data about a run."""
+
+    name: str = ""
+    sum: Sum | None = None
+
+    @property
+    def points(self) -> list[Point]:
+        """Its values."""
+        return self.sum.data_points if self.sum else []
+
+    @property
+    def temporality(self) -> int | str | None:
+        """Whether its points are deltas or cumulative."""
+        return self.sum.aggregation_temporality if self.sum else None
+
+
+class ScopeMetrics(msgspec.Struct):
+    """Metrics of one library."""
+
+    metrics: list[Metric] = []
+
+
+class ResourceMetrics(msgspec.Struct, rename="camel"):
+    """Metrics of one service."""
+
+    scope_metrics: list[ScopeMetrics] = []
+
+
+class Export(Span, rename="camel", kw_only=True):
+    """The file, or a line of it; in GitHub Copilot's file a line is itself a span, or a metric."""
+
+    type: str | None = None
+    resource_spans: list[ResourceSpans] = []
+    resource_logs: list[ResourceLogs] = []
+    resource_metrics: list[ResourceMetrics] = []
+
+    @property
+    def spans(self) -> list[Span]:
+        """All spans."""
+        own: list[Span] = [self] if self.type == "span" and self.trace_id else []
+        return own + [
+            span for resource in self.resource_spans for scope in resource.scope_spans for span in scope.spans
+        ]
+
+    @property
+    def events(self) -> list[LogRecord]:
+        """All events."""
+        return [
+            event for resource in self.resource_logs for scope in resource.scope_logs for event in scope.log_records
+        ]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All metrics."""
+        return [
+            metric for resource in self.resource_metrics for scope in resource.scope_metrics for metric in scope.metrics
+        ]
+
+
+def _nanoseconds(pair: list[int] | None) -> int | None:
+    return pair[0] * 10**9 + pair[1] if pair and len(pair) == 2 else None
+
+
+def time_of(nanoseconds: int | str | None) -> datetime | None:
+    """Convert nanoseconds since 1970 to a moment; None for an invalid value."""
+    try:
+        return moment(int(nanoseconds or 0) / 1e9) if nanoseconds else None
+    except (ValueError, OverflowError):
+        return None
 
 
 _EXPORT = msgspec.json.Decoder(Export)
@@ -58,10 +270,10 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield _part(name, group, str(path))
         except DecodeError as error:
             yield Rejected(path=str(path), reason=error.reason, hint=error.hint)
-    parts = list(event_parts(events, format=NAME, path=str(path)))
+    parts = list(event_parts(events, str(path)))
     known = {part.run.id for part in parts}
     yield from parts
-    yield from (part for part in counter_parts(metrics, format=NAME, path=str(path)) if part.run.id not in known)
+    yield from (part for part in counter_parts(metrics, str(path)) if part.run.id not in known)
 
 
 def _exports(path: Path) -> Iterator[Export | Rejected | Finding]:
@@ -151,6 +363,157 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
         output_with_reasoning=written,
         reasoning=count("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning"),
     )
+
+
+EVENTS = "claude_code."
+TOKENS, COST = "claude_code.token.usage", "claude_code.cost.usage"
+KINDS = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cacheRead": "cache_read_tokens",
+    "cacheCreation": "cache_write_5m_tokens",
+}
+"""The counter's kinds of tokens, which are disjoint; the lifetime of a cache write is missing."""
+CUMULATIVE = (2, "AGGREGATION_TEMPORALITY_CUMULATIVE")
+
+
+def event_parts(records: Sequence[LogRecord], path: str) -> Iterator[RunPart]:
+    """Yield a part for each session in the events."""
+    sessions: dict[str, list[tuple[LogRecord, Attributes]]] = {}
+    for record in records:
+        facts = record.facts
+        session = label(facts.get("session.id"))
+        if session:
+            sessions.setdefault(session, []).append((record, facts))
+    for session, events in sessions.items():
+        yield _session_part(session, events, path)
+
+
+def _session_part(session: str, events: list[tuple[LogRecord, Attributes]], path: str) -> RunPart:
+    events.sort(key=lambda event: (str(event[0].time_unix_nano), count(event[1].get("event.sequence")) or 0))
+    named = [(record.name.removeprefix(EVENTS), record, facts) for record, facts in events]
+    requests = [(record, facts) for name, record, facts in named if name == "api_request"]
+    calls = tuple(
+        Call(
+            id=label(facts.get("request_id")) or label(f"{record.time_unix_nano} {facts.get('event.sequence')}"),
+            model=label(facts.get("model")),
+            at=time_of(record.time_unix_nano),
+            usage=_request_usage(facts),
+            cost_usd=amount(facts.get("cost_usd")),
+        )
+        for record, facts in requests
+    )
+    stated = [cost for _, facts in requests if (cost := amount(facts.get("cost_usd"))) is not None]
+    tools = dict.fromkeys(
+        tool for name, _, facts in named if name == "tool_result" and (tool := label(facts.get("tool_use_id")))
+    )
+    times = sorted(at for _, record, _ in named if (at := time_of(record.time_unix_nano)) is not None)
+    failure = _request_failure([(name, facts) for name, _, facts in named])
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={
+            "cost_usd": "unknown" if not stated else "reported" if len(stated) == len(calls) else "lower_bound",
+            "tool_calls": "counted",
+        },
+        id=session,
+        task=session,
+        agent=AGENT,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        outcome="errored" if failure else "not_scored",
+        failure=failure,
+        calls=calls,
+        cost_usd=sum_in_order(stated) if stated else None,
+        tool_calls=len(tools),
+        iterations=len(calls) or None,
+    )
+    return RunPart(run=run, path=path, role="session", tool_ids=tuple(tools))
+
+
+def _request_usage(facts: Attributes) -> Usage:
+    return Usage(
+        input_tokens=_whole(facts.get("input_tokens")),
+        output_tokens=_whole(facts.get("output_tokens")),
+        cache_read_tokens=_whole(facts.get("cache_read_tokens")),
+        cache_write_5m_tokens=_whole(facts.get("cache_creation_tokens")),
+    )
+
+
+def _whole(value: Any) -> int | None:  # Any: a JSON scalar; numbers come as text in some events
+    return count(int(value)) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else count(value)
+
+
+def _request_failure(events: list[tuple[str, Attributes]]) -> Failure | None:
+    """The error of the last request, if no later one succeeded."""
+    last = next((event for event in reversed(events) if event[0] in ("api_request", "api_error")), None)
+    if last is None or last[0] == "api_request":
+        return None
+    return failure_of(last[1].get("error"), status=last[1].get("status_code"))
+
+
+def counter_parts(metrics: Sequence[Metric], path: str) -> Iterator[RunPart]:
+    """Yield a part for each session in the counters, with the sum of each model."""
+    points = [(metric, point, point.facts) for metric in metrics for point in metric.points]
+    sessions = {session: None for metric, _, facts in points if (session := label(facts.get("session.id")))}
+    for session in sessions:
+        own = [entry for entry in points if entry[2].get("session.id") == session]
+        used: dict[str | None, dict[str, float]] = {}
+        for facts, total in _totals([entry for entry in own if entry[0].name == TOKENS]):
+            kind = KINDS.get(str(facts.get("type")))
+            if kind is not None:
+                kinds = used.setdefault(label(facts.get("model")), {})
+                kinds[kind] = kinds.get(kind, 0) + total
+        costs = [total for _, total in _totals([entry for entry in own if entry[0].name == COST])]
+        calls = tuple(
+            Call(model=model, usage=Usage(**{kind: int(total) for kind, total in kinds.items()}), summed=True)
+            for model, kinds in sorted(used.items(), key=lambda item: item[0] or "")
+        )
+        if calls or costs:
+            yield _counted_part(session, calls, costs, [point for _, point, _ in own], path)
+
+
+def _counted_part(
+    session: str,
+    calls: tuple[Call, ...],
+    costs: list[float],
+    points: list[Point],
+    path: str,
+) -> RunPart:
+    starts = sorted(at for point in points if (at := time_of(point.start_time_unix_nano)) is not None)
+    ends = sorted(at for point in points if (at := time_of(point.time_unix_nano)) is not None)
+    usage = add_usage(call.usage for call in calls)
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={"usage": "reported" if usage else "unknown", "cost_usd": "reported" if costs else "unknown"},
+        id=session,
+        task=session,
+        agent=AGENT,
+        started_at=starts[0] if starts else None,
+        ended_at=ends[-1] if starts and ends and ends[-1] >= starts[0] else None,
+        outcome="not_scored",
+        usage=usage,
+        calls=calls,
+        cost_usd=sum_in_order(costs) if costs else None,
+    )
+    return RunPart(run=run, path=path, role="session")
+
+
+def _totals(entries: list[tuple[Metric, Point, Attributes]]) -> Iterator[tuple[Attributes, float]]:
+    """What each counter came to: points that are deltas add up, of cumulative ones the last of each start counts."""
+    series: dict[tuple[Any, ...], tuple[Attributes, float]] = {}  # Any: attributes, and when a counter began
+    for number, (metric, point, facts) in enumerate(entries):
+        value = point.value
+        if value is None or value < 0 or value > MAX_VALUE:
+            continue
+        cumulative = metric.temporality in CUMULATIVE
+        key: tuple[Any, ...] = (msgspec.json.encode(facts, order="sorted"), point.start_time_unix_nano)
+        if not cumulative:
+            key = (*key, point.time_unix_nano, number)
+        before = series.get(key)
+        series[key] = facts, max(value, before[1]) if before else value
+    yield from series.values()
 
 
 FORMAT = LogFormat(

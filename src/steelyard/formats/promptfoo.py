@@ -15,10 +15,9 @@ from typing import Any
 import msgspec
 
 from steelyard.files import decoded, document, label, problem, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._run_values import disjoint_usage, failure_of, run_from
 from steelyard.formats._stated_figures import stated_count
-from steelyard.formats._token_counts import disjoint_usage, run_from
 from steelyard.records import (
     JSON_ERRORS,
     Amount,

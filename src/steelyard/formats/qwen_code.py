@@ -13,9 +13,16 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, tokens_in
+from steelyard.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    span_of,
+    tokens_in,
+)
 from steelyard.records import Call, Count, Failure, Usage, add_usage, moment
 
 NAME = "qwen-code"
@@ -183,17 +190,16 @@ def _kept(session: str, events: list[Event], path: str) -> RunPart:
         for event in events
         if event.type == "assistant" and event.used is not None
     )
-    times = sorted(t for event in events if (t := moment(event.timestamp)) is not None)
-    where = next((event.cwd for event in events if event.cwd), None)
+    started, ended = span_of(event.timestamp for event in events)
     return _part(
         session,
         events,
         path,
         failure=_last_error(events),
         calls=calls,
-        experiment=label(where.replace("\\", "/").rstrip("/").rpartition("/")[2]) if where else None,
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        experiment=folder_name(next((event.cwd for event in events if event.cwd), None)),
+        started_at=started,
+        ended_at=ended,
         iterations=len(calls) or None,
     )
 

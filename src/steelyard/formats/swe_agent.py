@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import run_from
+from steelyard.formats._run_values import failure_of, run_from
 from steelyard.records import Amount, Count, Failure, FailureCause, Usage
 
 NAME = "swe-agent"

@@ -11,8 +11,8 @@ import msgspec
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._run_values import outcome_of, run_from
 from steelyard.formats._stated_figures import stated_accuracy, stated_count
-from steelyard.formats._token_counts import run_from
 from steelyard.records import DecodeError, Failure, Rejected, Run, TestResults
 
 NAME = "swe-bench"
@@ -169,7 +169,7 @@ def _instance(name: str, instance: Instance, path: Path) -> RunPart:
     elif instance.patch_successfully_applied is False:
         failure = Failure(cause="agent", message="the patch does not apply")
     agent = label(path.parent.parent.name) if path.parent.name == name else None
-    outcome = "not_scored" if instance.resolved is None else "passed" if instance.resolved else "failed"
+    outcome = outcome_of(instance.resolved)
     return _verdict(path, name, agent=agent, passed=instance.resolved, outcome=outcome, failure=failure, tests=tests)
 
 

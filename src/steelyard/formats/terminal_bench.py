@@ -12,9 +12,9 @@ import msgspec
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._run_values import outcome_of, run_from
 from steelyard.formats._stated_figures import stated_accuracy, stated_count, stated_pass_at_k
-from steelyard.formats._token_counts import run_from
-from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage, moment
+from steelyard.records import Amount, Count, Failure, FailureCause, Finding, TestResults, Usage, moment
 
 NAME = "terminal-bench"
 CAUSES: dict[str, FailureCause] = {
@@ -129,7 +129,7 @@ def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> RunPart:
         started_at=started,
         ended_at=ended,
         passed=trial.is_resolved,
-        outcome=_outcome(trial, failure),
+        outcome=outcome_of(trial.is_resolved, errored=failure is not None),
         failure=failure,
         usage=usage,
         cost_usd=cost,
@@ -150,12 +150,6 @@ def _failure(trial: Trial) -> Failure | None:
     if mode in (None, "unset", "none"):
         return None
     return Failure(cause=CAUSES.get(str(mode), "unknown"), message=mode)
-
-
-def _outcome(trial: Trial, failure: Failure | None) -> Outcome:
-    if trial.is_resolved is not None:
-        return "passed" if trial.is_resolved else "failed"
-    return "errored" if failure else "not_scored"
 
 
 def _tests(results: dict[str, str] | None) -> TestResults | None:

@@ -16,8 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import count, number, parse_json, read_text, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, finite_numbers
+from steelyard.files import count, number, text_or_none
+from steelyard.formats._timing_format import (
+    OpenedFile,
+    TimingFile,
+    TimingFormat,
+    collected,
+    finite_numbers,
+    object_beside,
+)
 from steelyard.records import SECONDS, BenchmarkPlace, Finding, Rejected, Timing, TimingStatus, TimingSummary, place_of
 
 MAX_COMBINATIONS = 1_000_000
@@ -115,9 +122,7 @@ def _timings(
         result = number(results[index])
         yield Timing(
             name=f"{name}({', '.join(params)})" if params else name,
-            module=place.module,
-            class_name=place.class_name,
-            function=place.function,
+            **place._asdict(),
             params=params,
             unit=unit,
             status=_status(results[index]),
@@ -190,14 +195,8 @@ def _benchmarks_of(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  #
     """Return asv's entry for each benchmark, and a finding where there is a list that cannot be read."""
     for folder in (path.parent, path.parent / ".."):
         listing = folder / "benchmarks.json"
-        if not listing.is_file() or listing == path:
-            continue
-        try:
-            values = parse_json(read_text(listing), listing)
-        except UnreadableFileError as error:
-            message = f"units and classes are inferred from benchmark names: {error.message}"
-            return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
-        return values if isinstance(values, dict) else {}, ()
+        if listing.is_file() and listing != path:
+            return object_beside(listing, fallback="units and classes are inferred from benchmark names")
     return {}, ()
 
 

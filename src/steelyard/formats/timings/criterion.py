@@ -10,9 +10,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnreadableFileError
-from steelyard.files import number, parse_json, read_text, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, each_timing
+from steelyard.files import number, text_or_none
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, each_timing, object_beside
 from steelyard.records import Finding, Timing
 
 _PER_SECOND = 10**9
@@ -57,14 +56,11 @@ def _times(iterations: list[Any], times: list[Any]) -> list[float]:  # Any: JSON
 def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
     """Return Criterion's description of the benchmark, and a finding where that cannot be read."""
     description = path.parent / "benchmark.json"
-    if not description.is_file():
-        return {}, ()
-    try:
-        values = parse_json(read_text(description), description)
-    except UnreadableFileError as error:
-        message = f"the benchmark is named after its directory: {error.message}"
-        return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
-    return values if isinstance(values, dict) else {}, ()
+    return (
+        object_beside(description, fallback="the benchmark is named after its directory")
+        if description.is_file()
+        else ({}, ())
+    )
 
 
 FORMAT = TimingFormat(

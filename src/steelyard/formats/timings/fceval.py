@@ -13,8 +13,7 @@ from typing import Any
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import amount, count, number, parse_json, text_or_none
-from steelyard.formats._contradictions import TOLERANCE
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat
+from steelyard.formats._timing_format import TOLERANCE, OpenedFile, TimingFile, TimingFormat
 from steelyard.records import Missing, Rejected, Snapshot, TestResults, Timing, place_of
 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
@@ -197,12 +196,9 @@ def _speedups(
 
 
 def _stated(name: str, speedup: float | None) -> Timing:
-    place = place_of(name)
     return Timing(
         name=name,
-        module=place.module,
-        class_name=place.class_name,
-        function=place.function,
+        **place_of(name)._asdict(),
         status="ok" if speedup is not None and speedup > 0 else "missing",
         speedup=speedup,
     )

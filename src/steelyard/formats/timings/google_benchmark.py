@@ -11,7 +11,14 @@ import re
 from typing import Any
 
 from steelyard.files import count, number, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, each_timing
+from steelyard.formats._timing_format import (
+    OpenedFile,
+    TimingFile,
+    TimingFormat,
+    collected,
+    each_timing,
+    environment_of,
+)
 from steelyard.records import Timing, TimingStatus, TimingSummary
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -32,9 +39,7 @@ def _recognizes(opened: OpenedFile) -> bool:
 
 def _read(opened: OpenedFile) -> TimingFile:
     context = opened.values["context"]
-    environment = ", ".join(
-        text for key in ("host_name", "library_build_type") if (text := text_or_none(context.get(key)))
-    )
+    environment = environment_of(context, ("host_name", "library_build_type"))
     suite = text_or_none(context.get("executable"))
     rows = opened.values["benchmarks"]
     names = {row["name"] for row in rows if isinstance(row["name"], str)}
@@ -42,7 +47,7 @@ def _read(opened: OpenedFile) -> TimingFile:
     for row in rows:
         name, kind = _about(row, names)
         by_name.setdefault(name, {}).setdefault(kind, []).append(row)
-    timings = each_timing(opened.path, by_name.items(), lambda item: _timing(*item, suite, environment or None))
+    timings = each_timing(opened.path, by_name.items(), lambda item: _timing(*item, suite, environment))
     return collected(opened.path, "google-benchmark", timings)
 
 

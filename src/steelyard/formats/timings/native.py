@@ -34,13 +34,10 @@ def _read(opened: OpenedFile) -> TimingFile:
 
 def _timings(run: Run) -> Iterator[Timing]:
     for benchmark in run.benchmarks or ():
-        place = place_of(benchmark.name)
         known = benchmark.samples or benchmark.seconds is not None
         yield Timing(
             name=benchmark.name,
-            module=place.module,
-            class_name=place.class_name,
-            function=place.function,
+            **place_of(benchmark.name)._asdict(),
             status="ok" if known else "missing",
             samples=benchmark.samples or None,
             summary=None if benchmark.seconds is None else TimingSummary(median=benchmark.seconds),

@@ -76,12 +76,9 @@ def _of_table(opened: OpenedFile, separator: str) -> Iterator[Timing | Rejected 
 
 
 def _timing(name: str, seconds: list[float]) -> Timing:
-    place = place_of(name)
     return Timing(
         name=name,
-        module=place.module,
-        class_name=place.class_name,
-        function=place.function,
+        **place_of(name)._asdict(),
         status="ok",
         samples=tuple(map(float, seconds)),
     )

@@ -11,6 +11,7 @@ from steelyard.formats._timing_format import (
     TimingFormat,
     collected,
     each_timing,
+    environment_of,
     finite_numbers,
 )
 from steelyard.records import SECONDS, Timing, place_of
@@ -47,17 +48,14 @@ def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any
     processes = [_values(run) for run in runs]
     processes = [values for values in processes if values]
     samples = tuple(value for values in processes for value in values)
-    place = place_of(name)
     return Timing(
         name=name,
-        module=place.module,
-        class_name=place.class_name,
-        function=place.function,
+        **place_of(name)._asdict(),
         unit=_UNITS.get(str(metadata.get("unit", "second")), str(metadata.get("unit"))),
         status="ok" if samples else "missing",
         samples=samples or None,
         process_sizes=tuple(len(values) for values in processes) if samples else None,
-        environment=_environment(metadata),
+        environment=environment_of(metadata, _ENVIRONMENT),
     )
 
 
@@ -69,10 +67,6 @@ def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values
 def _values(run: Any) -> tuple[float, ...]:  # Any: JSON values
     """Measured values of one process; a calibration run has none."""
     return finite_numbers(run.get("values")) if isinstance(run, dict) else ()
-
-
-def _environment(metadata: dict[str, Any]) -> str | None:  # Any: JSON values
-    return ", ".join(text for key in _ENVIRONMENT if (text := text_or_none(metadata.get(key)))) or None
 
 
 def _table(value: Any) -> dict[str, Any]:  # Any: JSON values

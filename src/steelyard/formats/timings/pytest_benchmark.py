@@ -11,6 +11,7 @@ from steelyard.formats._timing_format import (
     TimingFormat,
     collected,
     each_timing,
+    environment_of,
     finite_numbers,
 )
 from steelyard.records import BenchmarkPlace, Timing, TimingSummary
@@ -25,8 +26,7 @@ def _recognizes(opened: OpenedFile) -> bool:
 
 def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
-    machine = values.get("machine_info")
-    environment = _environment(machine if isinstance(machine, dict) else {})
+    environment = environment_of(values.get("machine_info"), _ENVIRONMENT)
     timings = each_timing(path, values["benchmarks"], lambda benchmark: _timing(benchmark, environment))
     return collected(path, "pytest-benchmark", timings)
 
@@ -43,9 +43,7 @@ def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON val
     return Timing(
         name=name,
         suite=suite,
-        module=place.module,
-        class_name=place.class_name,
-        function=place.function,
+        **place._asdict(),
         params=params,
         status="ok" if samples or median is not None else "missing",
         samples=samples,
@@ -68,10 +66,6 @@ def _place(name: str) -> tuple[str, BenchmarkPlace, tuple[str, ...]]:
     function = inner[-1] if inner else None
     class_name = "::".join(inner[:-1]) or None
     return file, BenchmarkPlace(module, class_name, function), (params.removesuffix("]"),) if bracket else ()
-
-
-def _environment(machine: dict[str, Any]) -> str | None:  # Any: JSON values
-    return ", ".join(text for key in _ENVIRONMENT if (text := text_or_none(machine.get(key)))) or None
 
 
 FORMAT = TimingFormat(

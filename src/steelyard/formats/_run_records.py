@@ -1,4 +1,4 @@
-"""Run records as table rows.
+"""Our own run records as table rows, and whether JSON that many tools write resembles them.
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
 name with JSON in the cell. Tokens may omit their `usage.`. Columns of the user's own keep the types that
@@ -7,14 +7,19 @@ the format has; cells without a type (CSV, columns of bytes) are read by `custom
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from steelyard.files import SEPARATORS
+from steelyard.formats._log_format import Head
 from steelyard.records import (
     DecodeError,
     Failure,
@@ -175,3 +180,70 @@ SCALARS = (
     | {"attempt", "started_at", "ended_at", "passed", "outcome", "tool_calls", "iterations", "success"}
 )
 """The fields that are one value; text in the column of any other is JSON."""
+
+
+LOOKED_AT = 40
+"""Elements of an array that are looked at: a broken one before a good one is rejected, not the whole file."""
+MAX_HEADER_LENGTH = 60
+"""What is longer is prose, not the name of a column."""
+_DECODER = json.JSONDecoder()
+
+
+def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
+    """Whether one of them is a run record, or would be but for its values, which are then named one by one."""
+    return any(is_cut_run(value) for value in values)
+
+
+def run_refusal(head: Head) -> DecodeError | None:
+    """Return why an unrecognized file that resembles run records contains none; None for other files."""
+    if head.text[:1] not in (b"{", b"["):
+        return _table_refusal(head)
+    first = next(iter(head.records if head.text[:1] == b"{" else first_elements(head.text[1:].lstrip())), {})
+    return _refusal(first) if "task" in first else None
+
+
+def _table_refusal(head: Head) -> DecodeError | None:
+    """What is wrong with the header of a table: two lines of as many cells."""
+    lines = head.text.decode("utf-8", "replace").splitlines()[:2]
+    if len(lines) < 2 or not lines[0].isprintable():
+        return None
+    for separator in SEPARATORS:
+        names, cells = (
+            next(csv.reader(lines[:1], delimiter=separator)),
+            next(csv.reader(lines[1:], delimiter=separator)),
+        )
+        if len(names) == len(cells) > 1 and all(0 < len(name.strip()) <= MAX_HEADER_LENGTH for name in names):
+            return unknown_columns([name.strip() for name in names])
+    return None
+
+
+def _refusal(value: dict[str, Any]) -> DecodeError | None:  # Any: as above
+    try:
+        convert_run(value)
+    except DecodeError as error:
+        return error
+    return None
+
+
+def is_cut_run(shape: dict[str, Any], *, within: str = "") -> bool:  # Any: JSON scalars
+    """Whether what is there of a first record has a task and no key that a run record does not have."""
+    known = set(Run.__struct_encode_fields__)
+    keys = {key.removeprefix(within).partition(".")[0].removesuffix("[]") for key in shape}
+    return isinstance(shape.get(within + "task"), str) and all(key in known or key.startswith("x_") for key in keys)
+
+
+def first_elements(text: bytes) -> Iterator[dict[str, Any]]:  # Any: JSON values
+    """The first objects of an array whose bracket is gone, as far as they are whole."""
+    return islice(_elements(text.decode("utf-8", "replace")), LOOKED_AT)
+
+
+def _elements(text: str) -> Iterator[dict[str, Any]]:  # Any: as above
+    at = 0
+    while text[at : at + 1] == "{":
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield value
+        while text[at : at + 1] and text[at] in ", \t\r\n":
+            at += 1

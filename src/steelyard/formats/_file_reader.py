@@ -1,4 +1,4 @@
-"""Reads files by whichever format recognizes them, in this process or in several that talk in MessagePack."""
+"""Read files by the format that recognizes them, in this process or in several that exchange MessagePack."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ PIPE_BYTES = 1 << 20
 AHEAD = 2
 """Batches that a worker is given at once: it reads the next one while its answer waits to be taken."""
 
-COMMAND = ("-c", "import gc; gc.disable(); from steelyard.formats._reading import work; work()")
+COMMAND = ("-c", "import gc; gc.disable(); from steelyard.formats._file_reader import work; work()")
 """Python's arguments for a worker. What it makes is freed by counting; looking for circles would take a sixth of
 the time."""
 

@@ -1,27 +1,39 @@
-"""From each tool's way of counting to disjoint kinds of tokens, and how sure each number is."""
+"""What a tool states, as values of a run: disjoint kinds of tokens, cost, times, verdict and failure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec.structs import astuple
 
+from steelyard.files import label, records
 from steelyard.records import (
     MAX_VALUE,
     Call,
     DecodeError,
+    Failure,
+    FailureCause,
     Finding,
     Origin,
+    Outcome,
     Provenance,
+    Rejected,
     Run,
     Usage,
     add_usage,
     convert_run,
+    first_and_last,
     kinds_of,
     model_group,
 )
+
+T = TypeVar("T")
 
 
 def disjoint_usage(
@@ -183,8 +195,84 @@ def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:
         raise DecodeError(f"the total of its calls exceeds {MAX_VALUE:,} tokens")
 
 
+def span_of(times: Iterable[Any]) -> tuple[datetime | None, datetime | None]:  # Any: times as a log writes them
+    """Return the first and the last of the times; no last one where they are the same."""
+    first, last = first_and_last(times)
+    return first, last if last != first else None
+
+
+def folder_name(path: str | None) -> str | None:
+    """Return the name of a folder on any system, as the name of an experiment."""
+    return label(path.replace("\\", "/").rstrip("/").rpartition("/")[2]) if path else None
+
+
+def outcome_of(passed: bool | None, *, errored: bool = False) -> Outcome:  # the verdict itself
+    """Return the outcome of a run with this verdict; `errored` matters only where there is none."""
+    if passed is None:
+        return "errored" if errored else "not_scored"
+    return "passed" if passed else "failed"
+
+
+def all_records(path: Path, decoder: msgspec.json.Decoder[T]) -> Generator[Rejected | Finding, None, list[T]]:
+    """Return the records of all lines, and yield what was rejected; for files whose run is known only at the end."""
+    found: list[T] = []
+    for item in records(path, decoder):
+        if isinstance(item, tuple):
+            found.append(item[1])
+        else:
+            yield item
+    return found
+
+
 def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, Provenance]:
     """The cost a tool states; 0 for a run that used tokens means that the tool had no price, so it is unknown."""
     if cost is None or (cost == 0 and tokens_in(usage) > 0):
         return None, "unknown"
     return cost, "reported"
+
+
+MAX_MESSAGE = 500
+"""Characters of a message that are kept."""
+_STATUS = "401|403|429|5[0-9][0-9]"
+_INFRASTRUCTURE = (
+    rf"(?i)(?:status|error|http|code|exception)[^a-z0-9\n]{{0,4}}(?:code|/[0-9.]+)?[^a-z0-9\n]{{0,4}}(?:{_STATUS})\b"
+    rf"|^\W*(?:{_STATUS})\b"
+    rf"|\b(?:{_STATUS})\W{{1,3}}(?:unauthorized|forbidden|too many|internal|bad gateway|service|gateway|overloaded)"
+    r"|(?:authentication|permissiondenied|ratelimit|internalserver|serviceunavailable|apiconnection|apitimeout)_?error"
+    r"|overloaded_error|connection error|fetch failed|econnrefused|econnreset|enotfound"
+)
+"""A rejected key, a rate limit, a broken server or none at all: the agent could do nothing about it."""
+
+
+def failure_of(
+    trouble: Any, *, status: Any = None, otherwise: FailureCause = "unknown"
+) -> Failure:  # Any: an error as a tool writes it, and a number or text
+    """Return the failure in a tool's error, text or object; `status` is an HTTP status stated elsewhere.
+
+    >>> failure_of("unexpected status 401 Unauthorized: no such key").cause
+    'infrastructure'
+    >>> failure_of({"name": "APIError", "data": {"message": "slow down", "statusCode": 429}})
+    Failure(cause='infrastructure', message='APIError: slow down')
+    >>> failure_of("read 500 files").cause
+    'unknown'
+    """
+    message = error_text(trouble)
+    stated = _stated_status(trouble) if status is None else status
+    ours = re.fullmatch(_STATUS, str(stated)) or (message and re.search(_INFRASTRUCTURE, message))
+    return Failure(cause="infrastructure" if ours else otherwise, message=message)
+
+
+def error_text(trouble: Any) -> str | None:  # Any: an error as a provider or a tool writes it
+    """Return an error's name and message as text."""
+    if isinstance(trouble, dict):
+        inner = next((value for key in ("data", "error") if isinstance(value := trouble.get(key), dict)), {})
+        name = next((value for key in ("name", "type") if isinstance(value := trouble.get(key), str)), None)
+        message = trouble.get("message") or inner.get("message")
+        return ": ".join(part[:MAX_MESSAGE] for part in (name, message) if isinstance(part, str) and part) or None
+    return str(trouble).strip()[:MAX_MESSAGE] or None if trouble is not None else None
+
+
+def _stated_status(trouble: Any) -> Any:  # Any: as above, and a number or text
+    places = [trouble, *(trouble.get(key) for key in ("data", "error"))] if isinstance(trouble, dict) else []
+    keys = ("statusCode", "status_code", "status", "code")
+    return next((place[key] for place in places if isinstance(place, dict) for key in keys if key in place), None)
