@@ -28,7 +28,6 @@ from steelyard.engines import (
     Engine,
     LocalEngine,
     _duckdb,
-    _exact_limbs,
     _histograms,
     _lazy,
     _opening,
@@ -156,7 +155,7 @@ def test_many_tables_reduce_to_the_same_bits(
 
 
 def _adding_doubles(rows: nw.LazyFrame[Any], keys: list[str], *_: float | None) -> nw.LazyFrame[Any]:
-    value, count = nw.col(_exact_limbs.VALUE), nw.col(_exact_limbs.COUNT)
+    value, count = nw.col(_histograms.VALUE), nw.col(_histograms.COUNT)
     products = rows.select(*keys, nw.when(~value.is_null()).then(count).alias("_known"), (value * count).alias("_sum"))
     return products.group_by(*keys).agg(nw.col("_known").sum(), nw.col("_sum").sum())
 

@@ -9,15 +9,13 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.engines._attempt_checks import (
         Labeled as Labeled,
+        identical_results as identical_results,
         skewed_groups as skewed_groups,
         unexpected_run_counts as unexpected_run_counts,
     )
     from steelyard.engines._grouping import (
         Grouping as Grouping,
         KeyCoder as KeyCoder,
-    )
-    from steelyard.engines._identical_results import (
-        identical_results as identical_results,
     )
     from steelyard.engines._local import (
         LocalEngine as LocalEngine,
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
     from steelyard.engines._run_checks import (
         run_findings as run_findings,
     )
-    from steelyard.engines._spark_rows import SparkCluster as SparkCluster
-    from steelyard.engines._spark_session import (
+    from steelyard.engines._spark import (
+        SparkCluster as SparkCluster,
         SparkName as SparkName,
         is_spark as is_spark,
         quiet_spark as quiet_spark,

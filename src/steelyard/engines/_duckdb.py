@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from steelyard.engines._facts import Facts
+from steelyard.engines._lazy import Facts
 from steelyard.errors import MissingExtraError
 from steelyard.option_names import option
 

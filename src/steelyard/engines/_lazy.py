@@ -6,11 +6,12 @@ it by counting, sorting and adding whole numbers. What is divided or rounded is 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -18,25 +19,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.engines._columns import Formulas, number_column
-from steelyard.engines._exact_limbs import COUNT, VALUE
 from steelyard.engines._grouping import statistics_of
-from steelyard.engines._histograms import Histogram, exact_sums
+from steelyard.engines._histograms import COUNT, VALUE, Histogram, exact_sums
 from steelyard.engines._local import OrderedRows
-from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
+from steelyard.engines._protocol import RUNS, First, GroupedStatistics, Key, Other, Source
 from steelyard.errors import MemoryLimitError
 from steelyard.metrics import ExpressionError, Value
 from steelyard.profiles import Profile
 from steelyard.records import Missing
-from steelyard.statistics import (
-    CountedGroups,
-    ExactSums,
-    Floats,
-    GroupedValues,
-    Ints,
-    WeightBy,
-    exact_means,
-)
-from steelyard.tables import free_bytes
+from steelyard.scratch import make_scratch, remove_scratch
+from steelyard.statistics import CountedGroups, ExactSums, Floats, GroupedValues, Ints, WeightBy, exact_means
+from steelyard.tables import RunTable, free_bytes
 
 ROW = "_row"
 """Run number in the facts, which aligns columns that were computed separately."""
@@ -45,27 +38,6 @@ RUN_LEVEL = 8
 """Columns of eight bytes that statistics of single runs hold besides the values: groups, tasks, order, copies."""
 HELD_ROWS = 200_000
 """Groups and values of a histogram that is reduced here: one question instead of seven."""
-
-
-class Source(Protocol):
-    """All that an engine of its own supplies: a lazy frame of facts with `ROW`, and how such frames are computed."""
-
-    @property
-    def frame(self) -> nw.LazyFrame[Any]:  # Any: whatever Narwhals takes
-        """The facts."""
-        ...
-
-    def collect(self, lazy: nw.LazyFrame[Any], /) -> pl.DataFrame:
-        """The rows of a small result."""
-        ...
-
-    def keep(self, lazy: nw.LazyFrame[Any], /) -> AbstractContextManager[nw.LazyFrame[Any]]:
-        """The frame, computed once and read several times while the block runs; it may be larger than memory."""
-        ...
-
-    def add(self, frame: pl.DataFrame, /) -> nw.LazyFrame[Any]:
-        """Rows of ours as a frame that can be joined with the facts."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,3 +327,21 @@ def _all_known(columns: Sequence[Value]) -> nw.Expr:
     for column in expressions[1:]:
         known = known & ~column.is_null()
     return known
+
+
+class Facts:
+    """Files with one numbered row per run, removed when no longer referenced."""
+
+    def __init__(self, table: RunTable, parent: Path | None = None) -> None:
+        self.folder = make_scratch(parent)
+        weakref.finalize(self, remove_scratch, self.folder)
+        self.path = self.folder / "facts.parquet"
+        numbered = table.frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64), *_plain_texts(table.frame))
+        numbered.sink_parquet(self.path, compression="lz4", maintain_order=True)
+
+
+def _plain_texts(frame: pl.LazyFrame) -> list[pl.Expr]:
+    """Names of a fixed list as texts: other engines have no such type, or give it an order of its own."""
+    schema = frame.collect_schema()
+    coded = [name for name, type_ in schema.items() if type_ == pl.Categorical or isinstance(type_, pl.Enum)]
+    return [pl.col(name).cast(pl.String) for name in coded]

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.engines._facts import Facts
-from steelyard.engines._lazy import LazyEngine, Source
+from steelyard.engines._duckdb import DuckDBSource
+from steelyard.engines._lazy import Facts, LazyEngine
 from steelyard.engines._local import LocalEngine
-from steelyard.engines._protocol import Engine
-from steelyard.engines._spark_session import is_spark, spark_session
+from steelyard.engines._protocol import Engine, Source
+from steelyard.engines._spark import SparkSource, is_spark, spark_session
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.formatting import file_size
 from steelyard.option_names import option
@@ -133,14 +133,10 @@ def engine_of(table: RunTable, profile: Profile, weight_by: WeightBy = "runs") -
 
 
 def _duckdb(table: RunTable) -> Source:
-    from steelyard.engines._duckdb import DuckDBSource  # brings DuckDB
-
     return DuckDBSource(Facts(table, spill_folder()), memory_bytes=memory_limit())
 
 
 def _spark(table: RunTable) -> Source:
-    from steelyard.engines._spark import SparkSource  # brings pyspark
-
     assert is_spark(table.engine)
     return SparkSource(Facts(table, spill_folder()), spark_session(table.engine))
 

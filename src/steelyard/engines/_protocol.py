@@ -7,6 +7,7 @@ the same bits on every engine. `by` are the keys that make a group; missing valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 import narwhals as nw
@@ -139,4 +140,25 @@ class Engine(Protocol):
     @property
     def tasks(self) -> Ints:
         """The number of each run's task, in the order of `values`."""
+        ...
+
+
+class Source(Protocol):
+    """What a lazy engine needs: a frame of facts with the row number, and how such frames are computed."""
+
+    @property
+    def frame(self) -> nw.LazyFrame[Any]:  # Any: whatever Narwhals takes
+        """The facts."""
+        ...
+
+    def collect(self, lazy: nw.LazyFrame[Any], /) -> pl.DataFrame:
+        """The rows of a small result."""
+        ...
+
+    def keep(self, lazy: nw.LazyFrame[Any], /) -> AbstractContextManager[nw.LazyFrame[Any]]:
+        """The frame, computed once and read several times while the block runs; it may be larger than memory."""
+        ...
+
+    def add(self, frame: pl.DataFrame, /) -> nw.LazyFrame[Any]:
+        """Rows of ours as a frame that can be joined with the facts."""
         ...

@@ -18,19 +18,17 @@ if TYPE_CHECKING:
         evaluate as evaluate,
     )
     from steelyard.metrics._declare import (
-        Example as Example,
-        Metric as Metric,
-        metric as metric,
-    )
-    from steelyard.metrics._signatures import (
         CustomBool as CustomBool,
         CustomFloat as CustomFloat,
+        Example as Example,
         Input as Input,
         Mean as Mean,
+        Metric as Metric,
         Optional as Optional,
         Param as Param,
         Required as Required,
         Sum as Sum,
+        metric as metric,
     )
     from steelyard.metrics._words import (
         INFINITY as INFINITY,

@@ -14,8 +14,7 @@ from typing import Any
 
 import steelyard.metrics
 from steelyard.errors import DeclarationError, UnknownNameError
-from steelyard.metrics._declare import Metric, check_example, per_run_twin
-from steelyard.metrics._limits import limits_of
+from steelyard.metrics._declare import Metric, check_example, limits_of, per_run_twin
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile

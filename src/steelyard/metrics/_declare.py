@@ -1,4 +1,4 @@
-"""`@metric`: the declaration of a metric contains everything about it."""
+"""`@metric`: the declaration of a metric with its parameters, constants and bounds contains everything about it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,88 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, said_by
 from steelyard.formatting import UNITS_IN_CELLS
-from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
-from steelyard.metrics._limits import Limits, check_inputs, check_result
-from steelyard.metrics._signatures import Input, Scope, read_signature
-from steelyard.metrics._words import Value, as_column, exactly, library_of
-from steelyard.records import FACTS, Missing
+from steelyard.metrics._words import CONSTANT, LOST, ONE, Followed, Value, as_column, exactly, library_of, weighed
+from steelyard.profiles import default_profile
+from steelyard.records import FACTS, CustomKind, Missing, custom_input, is_custom_field
 from steelyard.statistics import STATISTICS
+
+Reducer: TypeAlias = str
+"""The name of a statistic that may reduce."""
+Scope = Literal["own", "base", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Meaning of a parameter of a formula. `of` is the fact or metric it is taken from, else its own name."""
+
+    optional: bool = False
+    reduce: Reducer | None = None
+    of: str | None = None
+    scope: Scope = "own"
+    kind: CustomKind | None = None
+    """What the values under a custom field (`x_...`) are; others under the key are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A parameter that a profile sets. Its default is that of the shipped profile; where none sets it, its own."""
+
+
+# Any: on plain numbers these are floats, on tables column expressions.
+Required: TypeAlias = Annotated[Any, Input()]
+Optional: TypeAlias = Annotated[Any, Input(optional=True)]
+Mean: TypeAlias = Annotated[Any, Input(reduce="mean")]
+Sum: TypeAlias = Annotated[Any, Input(reduce="sum")]
+CustomFloat: TypeAlias = Annotated[Any, Input(kind="float")]
+CustomBool: TypeAlias = Annotated[Any, Input(kind="bool")]
+Param: TypeAlias = Annotated[float, Constant()]
+
+
+def read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str, Input], dict[str, float]]:
+    """The inputs and the constants of a formula, by the names of its parameters."""
+    inputs: dict[str, Input] = {}
+    constants: dict[str, float] = {}
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
+        if not marks:
+            raise DeclarationError(f"parameter {name!r} must be annotated as an input or a Param")
+        if isinstance(marks[0], Constant):
+            constants[name] = _default(name, parameter.default, spec)
+        else:
+            inputs[name] = _custom_input(name, marks[0])
+    return inputs, constants
+
+
+def _custom_input(name: str, spec: Input) -> Input:
+    """The input; one that is a custom field is taken from its values of the declared kind."""
+    key = spec.of or name
+    if is_custom_field(key) != (spec.kind is not None):
+        message = f"{key!r} is a custom field without a declared type"
+        if spec.kind is not None:
+            message = f"{key!r} has a type, which is only for custom fields (x_...)"
+        raise DeclarationError(message, hint="annotate custom fields (x_...) with CustomFloat or CustomBool")
+    return spec if spec.kind is None else replace(spec, of=custom_input(key, spec.kind))
+
+
+def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing
+    """Return the default of a constant, from the shipped profile if it has one."""
+    shipped = default_profile(spec)
+    if shipped is not None and name in shipped.constants:
+        if own is not inspect.Parameter.empty:
+            hint = f"write {name}: Param"
+            raise DeclarationError(f"Param {name!r} has a default, but {shipped.name} sets it", hint=hint)
+        return shipped.constant(name, math.nan)
+    if own is inspect.Parameter.empty:
+        raise DeclarationError(f"Param {name!r} needs a default: no built-in profile of {spec!r} sets it")
+    if not isinstance(own, int | float):
+        raise DeclarationError(f"the default of Param {name!r} is {own!r}, not a number")
+    return own
+
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
@@ -357,3 +429,60 @@ def per_run_twin(declared: Metric) -> Metric:
         overview=None,
         lower_bound=None,
     )
+
+
+Limits = tuple[float, float]
+
+NEVER_NEGATIVE = (0.0, math.inf)
+_MOMENTS = frozenset({"start_time", "end_time"})
+"""Facts that count from 1970 and may be negative."""
+_ROUNDING = 1e-9
+
+
+def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limits]:
+    """Return the bounds of each numeric input: a metric's own bounds, and 0 or more for counts and amounts."""
+    limits: dict[str, Limits] = {}
+    for parameter, spec in declared.inputs.items():
+        name = spec.of or parameter
+        fact = FACTS.get(name)
+        if fact is not None and fact.kind in ("int", "float") and name not in _MOMENTS:
+            limits[parameter] = NEVER_NEGATIVE
+        elif name in metrics and name != declared.name and _one_number(metrics[name], declared):
+            low, high = metrics[name].bounds
+            limits[parameter] = (low, high if spec.reduce is None or STATISTICS[spec.reduce].between else math.inf)
+    return limits
+
+
+def _one_number(needed: Metric, declared: Metric) -> bool:
+    """Whether the input is a number: metrics over benchmarks, tasks and prompts take lists of what they are made of."""
+    return declared.level in ("run", "group", "submission") and needed.level in ("run", "group", "submission")
+
+
+def check_inputs(declared: Metric, given: Mapping[str, Value]) -> None:
+    """Reject inputs out of bounds."""
+    for name, (low, high) in declared.limits.items():
+        value = given[name]
+        if isinstance(value, bool | int | float):
+            if not _inside(value, low, high):
+                hint = f"{name} must be {_range_text(low, high)}"
+                raise UsageError(f"{name} {value} is out of range", where=declared.name, hint=hint)
+        elif isinstance(value, str | bytes | list | tuple | dict):
+            raise UsageError(f"{name} must be a number (got {value!r:.100})", where=declared.name)
+
+
+def check_result(declared: Metric, given: Mapping[str, Value], result: float) -> None:
+    """Reject a result outside the metric's bounds: it came from values that contradict each other."""
+    low, high = declared.bounds
+    if not _inside(result, low, high):
+        shown = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))
+        hint = f"{declared.name} must be {_range_text(low, high)}"
+        raise UsageError(f"result {result} is out of range ({shown})", where=declared.name, hint=hint)
+
+
+def _inside(value: float, low: float, high: float) -> bool:
+    room = _ROUNDING * max(1.0, abs(low) if math.isfinite(low) else 0.0, abs(high) if math.isfinite(high) else 0.0)
+    return low - room <= value <= high + room  # false for what is not a number
+
+
+def _range_text(low: float, high: float) -> str:
+    return f"{low:g} or more" if math.isinf(high) else f"between {low:g} and {high:g}"

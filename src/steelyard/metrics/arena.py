@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics._declare import Example, metric
-from steelyard.metrics._signatures import Optional, Param, Required
+from steelyard.metrics._declare import Example, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, clip, first_known, power, ratio, when
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics._declare import Example, metric
-from steelyard.metrics._signatures import Required
+from steelyard.metrics._declare import Example, Required, metric
 from steelyard.metrics._words import Value, missing, ratio
 
 _NO_STEPS = "no steps were expected"

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.metrics._declare import Example, metric
-from steelyard.metrics._signatures import Optional, Param, Required
+from steelyard.metrics._declare import Example, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, missing
 from steelyard.records import exact_mean
 

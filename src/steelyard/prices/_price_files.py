@@ -1,4 +1,4 @@
-"""Price tables in a TOML file: the ones that ship, and the user's own.
+"""Price tables in TOML files: the built-in ones and the user's own; opening a table by name or path.
 
 Format history:
     1  2026-11  first version
@@ -9,17 +9,58 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from steelyard.errors import PriceTableError
+from steelyard.errors import PriceTableError, UnknownNameError
 from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.prices._genai_prices import GenaiPriceTable
 from steelyard.prices._price_table import ModelPrices, Period, PriceTable, Rates
 from steelyard.records import TOKEN_KINDS
 from steelyard.settings import TEXT_BYTES
+
+DEFAULT_PRICE_TABLE = GenaiPriceTable.name
+
+_SHIPPED = Path(__file__).parent / "tables"
+_DEEPEST_EXTENSION = 8
+
+
+def price_table_names() -> tuple[str, ...]:
+    """The price tables that ship, the default one first."""
+    return (DEFAULT_PRICE_TABLE, *sorted(path.stem for path in _SHIPPED.glob("*.toml")))
+
+
+def open_price_table(name_or_path: str = DEFAULT_PRICE_TABLE) -> PriceTable:
+    """The price table of that name, or the one in a TOML file."""
+    return _open(name_or_path, depth=0)
+
+
+def _open(name_or_path: str, *, depth: int) -> PriceTable:
+    if depth > _DEEPEST_EXTENSION:
+        raise PriceTableError("circular extends in price tables", where=name_or_path)
+    if name_or_path in price_table_names():
+        return _shipped(name_or_path)
+    path = Path(name_or_path)
+    if path.suffix.lower() != ".toml":
+        raise UnknownNameError("price table", name_or_path, price_table_names())
+
+    def open_base(base: str) -> PriceTable:
+        is_file = Path(base).suffix.lower() == ".toml"
+        return _open(str(path.parent / base) if is_file else base, depth=depth + 1)
+
+    return read_price_file(path, open_base=open_base)
+
+
+@cache
+def _shipped(name: str) -> PriceTable:
+    if name == DEFAULT_PRICE_TABLE:
+        return GenaiPriceTable()
+    return read_price_file(_SHIPPED / f"{name}.toml", open_base=_shipped)
+
 
 FORMAT_VERSION = 1
 MAX_LINE_BYTES = 1_000
