@@ -12,14 +12,21 @@ from steelyard.questions.arena.changes import arena_changes
 from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
+from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.rating_add import arena_rating_add
+from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
 from steelyard.questions.arena.review_list import arena_review_list
+from steelyard.questions.arena.rescore import arena_rescore
+from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.questions.arena.task_show import arena_task_show
+from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.token import create_token, list_tokens
 from steelyard.results import Result
@@ -47,28 +54,26 @@ def tokens(folder: Path) -> Result:
 
 def registered(folder: Path) -> Result:
     arena = filled(folder)
-    questions.add_user(arena, "team", "blue")
-    questions.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    arena_user_add(arena, "team", "blue")
+    arena_user_add(arena, "person", "ada", name="Ada Lovelace", team="blue")
     return arena_user_list(arena)
 
 
 def rated_arena(folder: Path) -> questions.LocalArena:
     arena = filled(folder)
-    questions.rescore(arena, profile="arena-community")
+    arena_rescore(arena, profile="arena-community")
     names = ["xia", "yan", "zoe"]
-    questions.assign_reviewers(arena, "fix-race", reviewers=names)
+    arena_rating_assign(arena, "fix-race", reviewers=names)
     for place, submission in enumerate(["ant-1", "ant-2", "bee-1", "bee-2", "cat-1", "odd-1"]):
         for off, reviewer in enumerate(names):
-            questions.add_rating(
-                arena, submission, reviewer=reviewer, score=40 + 7 * place - 3 * off + (place * off) % 3
-            )
+            arena_rating_add(arena, submission, reviewer=reviewer, score=40 + 7 * place - 3 * off + (place * off) % 3)
     return arena
 
 
 def frozen(folder: Path) -> questions.LocalArena:
     arena = questions.LocalArena(filled(folder).store, rules=filled(folder).rules, policy="current")
     if not arena.season_list().seasons:
-        arena.create_season("2026-11")
+        arena.season_create("2026-11")
     return arena
 
 
@@ -81,7 +86,7 @@ def measured(arena: Arena, folder: Path) -> Arena:
     """The arena under a profile with the same scores that names metrics of a tool, and submissions that bring them."""
     named = 'name = "measured"\nextends = "arena-1"\n[constants.tool_metrics]\nant = ["pr_revert_rate"]\n'
     (folder / "measured.toml").write_text(named, encoding="utf-8")
-    questions.rescore(arena, profile=str(folder / "measured.toml"))
+    arena_rescore(arena, profile=str(folder / "measured.toml"))
     for reverted in (1, 3):
         told = {"id": f"ant-reverted-{reverted}", "task_id": "fix-race", "total_tokens": 17_000, "tool_calls": 11}
         arena.submit([{**told, "agent": "ant", "inputs": {"total_changes": 8, "reverted_changes": reverted}}])
@@ -93,8 +98,14 @@ def learning(folder: Path) -> Arena:
     arena = questions.init_arena(f"sqlite:///{folder}/learning.db", profile="arena-models-1")
     fill(arena, submissions=400)
     as_if_tested(arena)
-    questions.fit_models(arena)
+    arena_model_fit(arena)
     return arena
+
+
+def weighted(folder: Path) -> Result:
+    arena = rated_arena(folder)
+    arena_model_fit(arena)
+    return questions.weights(arena)
 
 
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
@@ -103,8 +114,8 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
     "Submitted": submitted,
-    "Reviewed": lambda folder: questions.review_submission(filled(folder), "odd-1", "exclude", by="ada", reason="odd"),
-    "Rescored": lambda folder: questions.rescore(filled(folder)),
+    "Reviewed": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
+    "Rescored": lambda folder: arena_rescore(filled(folder)),
     "TaskLeaderboard": lambda folder: questions.task_leaderboard(filled(folder), "fix-race"),
     "TaskLeaderboard by cost": lambda folder: questions.task_leaderboard(
         filled(folder), "fix-race", sort="cost", top=2
@@ -116,13 +127,13 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
     "Tokens": tokens,
     "Registry": registered,
-    "Season": lambda folder: questions.create_season(filled(folder), "2026-11"),
+    "Season": lambda folder: arena_season_create(filled(folder), "2026-11"),
     "Seasons": lambda folder: frozen(folder).season_list(),
     "Verification": lambda folder: frozen(folder).season_verify(frozen_file(folder)),
-    "WeightVersions": lambda folder: questions.weights(rated_arena(folder), fit=True),
+    "WeightVersions": weighted,
     "ToolMetrics": lambda folder: questions.tool_metrics(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: arena_rating_pending(rated_arena(folder)),
-    "Rated": lambda folder: questions.add_rating(
+    "Rated": lambda folder: arena_rating_add(
         rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
     ),
     "PeerReview": lambda folder: arena_rating_list(rated_arena(folder), "fix-race"),
@@ -130,7 +141,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ScoreHistory": lambda folder: arena_history(filled(folder), task="fix-race"),
     "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: questions.tool_bias(filled(folder)),
-    "FittedModels": lambda folder: questions.fit_models(learning(folder)),
+    "FittedModels": lambda folder: arena_model_fit(learning(folder)),
     "AbilityRanking": lambda folder: arena_model_abilities(learning(folder)),
     "PredictedScores": lambda folder: arena_model_predict(learning(folder), "task-1"),
     "CorrectnessEstimates": lambda folder: arena_model_correctness(learning(folder)),

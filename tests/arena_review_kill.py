@@ -13,10 +13,11 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from steelyard.arena import open_arena
+from steelyard.results import Decision
 from steelyard.store import open_store
 
 
-def decide(address: str, submission: str, verb: str, last: int) -> None:
+def decide(address: str, submission: str, decision: Decision, last: int) -> None:
     """Decide, and end without a word before the statement of that number; status 0 when there are fewer."""
     arena = open_arena(open_store(address, create=False))
     seen = 0
@@ -29,25 +30,26 @@ def decide(address: str, submission: str, verb: str, last: int) -> None:
 
     event.listen(Engine, "before_cursor_execute", count)
     event.listen(Engine, "commit", count)
-    arena.review(submission, verb, by="rev", reason="odd")
+    arena.decide(submission, decision, by="rev", reason="odd")
     os._exit(0)
 
 
 def main(address: str, submission: str) -> None:
     total = 0
-    for verb in ("exclude", "reinstate"):
+    decisions: tuple[Decision, ...] = ("excluded", "reinstated")
+    for decision in decisions:
         statement, status = 0, 9
         while status == 9:
             statement += 1
             child = os.fork()
             if child == 0:
                 try:
-                    decide(address, submission, verb, statement)
+                    decide(address, submission, decision, statement)
                 finally:
                     os._exit(1)
             status = os.waitstatus_to_exitcode(os.wait()[1])
         if status:
-            sys.exit(f"{verb} failed before statement {statement}")
+            sys.exit(f"{decision} failed before statement {statement}")
         total += statement - 1
     print(total)
 

@@ -37,10 +37,12 @@ import steelyard as sy
 from arena_results import learning, rated_arena
 from command_cases import APPS, GIVEN, SAMPLES, UNENDING, arguments_of, made_files
 from matchups import made_runs, write
-from steelyard import questions
 from steelyard.cli import run
 from steelyard.demo import demo_files
 from steelyard.questions import ArenaSource, RunsSource
+from steelyard.questions.arena.review_exclude import arena_review_exclude
+from steelyard.questions.arena.season_create import arena_season_create
+from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.records import Call, Judgment, Run, Usage
 from steelyard.results import Result
 from steelyard.server import ROUTES, Route, ServeOptions
@@ -149,10 +151,10 @@ def _make_arenas(folder: Path) -> None:
     """Create an arena with ratings, reviews, people and a season, and one with fitted models."""
     folder.mkdir()
     arena = rated_arena(folder)
-    questions.add_user(arena, "team", "blue")
-    questions.add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    questions.review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
-    questions.create_season(arena, "2026-11").save(folder / "manifest.json")
+    arena_user_add(arena, "team", "blue")
+    arena_user_add(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    arena_review_exclude(arena, "odd-1", by="ada", reason="odd")
+    arena_season_create(arena, "2026-11").save(folder / "manifest.json")
     arena.store.close()
     learned = learning(folder)
     learned.store.close()

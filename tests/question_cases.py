@@ -14,7 +14,10 @@ from typing import Any
 
 import steelyard as sy
 from arena_results import learning, rated_arena
-from steelyard.questions import Answer, Question, add_user, create_season, demo_files, question_named, review_submission
+from steelyard.questions import Answer, Question, demo_files, question_named
+from steelyard.questions.arena.review_exclude import arena_review_exclude
+from steelyard.questions.arena.season_create import arena_season_create
+from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.canon import show_canons
 from steelyard.questions.read import RunReading
 from steelyard.records import Canon, encode_run
@@ -278,10 +281,10 @@ def write_inputs(folder: Path) -> Path:
     (folder / "outputs.jsonl").write_text("\n".join(map(json.dumps, outputs)), "utf-8")
     write_canons(store_address(folder, "canons.db"))
     arena = rated_arena(folder)
-    add_user(arena, "team", "blue")
-    add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    review_submission(arena, "odd-1", "exclude", by="ada", reason="odd")
-    create_season(arena, "2026-11").save(folder / "manifest.json")
+    arena_user_add(arena, "team", "blue")
+    arena_user_add(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    arena_review_exclude(arena, "odd-1", by="ada", reason="odd")
+    arena_season_create(arena, "2026-11").save(folder / "manifest.json")
     sy.create_token("ci", scopes=["submit", "review"], store=arena)
     arena.store.close()
     (folder / "rated").mkdir()

@@ -6,11 +6,13 @@ shows the message calls `spell`.
 
 from __future__ import annotations
 
+import json
 import re
 from shlex import quote
 from typing import Literal
 
-Surface = Literal["cli", "python", "http"]
+Surface = Literal["cli", "python", "http", "json"]
+"""`http` is the query of a request, `json` its body."""
 _START, _VALUE, _END = "\ue000", "\ue001", "\ue002"
 """Characters for private use that delimit a mention; no message contains them otherwise."""
 _MENTION = re.compile(f"{_START}([^{_START}{_VALUE}{_END}]*)(?:{_VALUE}([^{_START}{_VALUE}{_END}]*))?{_END}")
@@ -26,6 +28,8 @@ def option(name: str, value: object = None) -> str:
     '--until is before --since'
     >>> spell(option("by", "agent,model"), "python"), spell(option("by", "agent,model"), "http")
     ("by='agent,model'", '?by=agent,model')
+    >>> spell(option("reason", "TEXT"), "json")
+    '"reason": "TEXT"'
     """
     name = name.strip(f"{_START}{_END}")
     return f"{_START}{name}{_END}" if value is None else f"{_START}{name}{_VALUE}{value}{_END}"
@@ -66,4 +70,11 @@ def _in_query(name: str, value: str | None) -> str:
     return name if value is None else f"?{name}={value}"
 
 
-_SPELLINGS = {"cli": _on_command_line, "python": _in_python, "http": _in_query}
+def _in_json(name: str, value: str | None) -> str:
+    if value is None:
+        return name
+    plain = value if _NUMBER.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    return f'"{name}": {value.lower() if value in ("True", "False") else plain}'
+
+
+_SPELLINGS = {"cli": _on_command_line, "python": _in_python, "http": _in_query, "json": _in_json}

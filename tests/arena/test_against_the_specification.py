@@ -115,5 +115,5 @@ def test_a_rescore_of_what_is_right_changes_nothing(store: Store, policy: Policy
     rows = [as_submission(random_submission(random.Random(1), f"s{place}", task["id"], place)) for place in range(80)]
     arena.submit(rows)
     before = task_leaderboard(arena, task["id"])
-    assert arena.rescore() == 80
+    assert arena.rescore_tasks() == 80
     assert task_leaderboard(arena, task["id"]) == before

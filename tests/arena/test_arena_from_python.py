@@ -78,7 +78,7 @@ def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
     arena = sy.open_arena(make_arena(store).store.url.render_as_string(hide_password=False))
     arena.add_task({"id": "task"})
     arena.submit([good("a"), good("b")])
-    arena.review("a", "exclude", reason="odd")
+    arena.decide("a", "excluded", reason="odd")
     assert [place.submission_id for place in arena.task_leaderboard("task").leaderboard] == ["b"]
     assert arena.show("b").receipt.submission_id == "b"
     assert [review.submission_id for review in arena.review_log().reviews] == ["a"]

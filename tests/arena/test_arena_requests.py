@@ -9,9 +9,9 @@ import pytest
 
 from arena_makers import make_arena
 from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
-from steelyard.questions import Intake, add_task_from, refusal_status, submit_runs, withdraw_as
+from steelyard.questions import Intake, add_task_from, refusal_status, submit_runs
 from steelyard.questions._arena_object import LocalArena
-from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
 from steelyard.records import Rejected, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -118,6 +118,5 @@ def test_only_its_submitter_withdraws_a_submission(store: Store) -> None:
     Intake(arena, "submissions").take([(1, line(submitter="ada")), (2, line(id="b"))])
     for submission, name in (("a", "bo"), ("b", "ada"), ("b", "bo")):
         with pytest.raises(PermissionDeniedError, match="only the submitter"):
-            withdraw_as(arena, submission, name)
-    assert withdraw_as(arena, "a", "ada", reason="wrong log").status == "excluded"
-    assert [(review.by, review.reason) for review in arena_review_log(arena).reviews] == [("ada", "wrong log")]
+            check_submitter(arena, WithdrawOptions(submission=submission, by=name))
+    check_submitter(arena, WithdrawOptions(submission="a", by="ada"))

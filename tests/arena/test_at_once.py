@@ -112,7 +112,7 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
     other = other_door(store)
     meanwhile = Meanwhile(lambda: other.submit(some(size, start=1000)))
     after_loading(monkeypatch, rescoring_module, meanwhile)
-    arena.rescore(policy="as-submitted")
+    arena.rescore_tasks(policy="as-submitted")
     monkeypatch.undo()
     meanwhile.end()
     assert other.policy == "as-submitted"
@@ -123,11 +123,11 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
 def test_every_door_follows_a_change_of_settings(store: Store) -> None:
     arena = make_arena(store)
     other = other_door(store)
-    arena.rescore(profile=changed_profile(speed_exponent=0.3), policy="as-submitted")
+    arena.rescore_tasks(profile=changed_profile(speed_exponent=0.3), policy="as-submitted")
     other.add_task(as_task({"id": "task"}))
     assert (other.rules, other.policy) == (arena.rules, "as-submitted")
     other.submit(some(5))
-    arena.rescore(policy="current")
+    arena.rescore_tasks(policy="current")
     shown = task_leaderboard(other, "task")
     assert (shown.policy, shown.profile) == ("current", "mine")
 
@@ -136,7 +136,7 @@ def test_a_task_of_rules_that_were_made_meanwhile_can_be_submitted_to(store: Sto
     arena = make_arena(store)
     arena.add_task(as_task({"id": "task"}))
     other = other_door(store)
-    other.rescore(profile=changed_profile(difficulty_factors={"expert": 1.3}))
+    other.rescore_tasks(profile=changed_profile(difficulty_factors={"expert": 1.3}))
     other.add_task(as_task({"id": "hard", "difficulty": "expert"}))
     given = [
         as_submission({"id": name, "task_id": name, "total_tokens": 9, "tool_calls": 2}) for name in ("task", "hard")
@@ -150,6 +150,6 @@ def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena.submit(some(5))
     before = task_leaderboard(arena, "task")
     with pytest.raises(UnknownNameError, match="advanced"):
-        arena.rescore(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
+        arena.rescore_tasks(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
     assert (arena.rules.name, arena.policy) == ("arena-1", "current")
     assert task_leaderboard(arena, "task") == before

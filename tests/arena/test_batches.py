@@ -202,7 +202,7 @@ def test_a_rescore_keeps_the_tallies(store: Store) -> None:
     tasks, rows = made_up([150, 30], seed=7)
     filled(store, tasks, [rows], "current")
     before = contents(store)
-    assert open_arena(store).rescore() == len(rows)
+    assert open_arena(store).rescore_tasks() == len(rows)
     assert contents(store) == before
 
 
@@ -215,7 +215,7 @@ def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monk
     arena.submit(rows[:3])  # it knows the tasks now
     held = load_profile("arena-1")
     changed = Profile(name="mine", spec="arena", constants={**held.constants, "speed_exponent": 0.3})
-    open_arena(store).rescore(profile=changed)
+    open_arena(store).rescore_tasks(profile=changed)
     outcomes = arena.submit(rows[3:])
     again = open_arena(store).submit(rows[3:])
     scores = [(one.submission_id, one.speed_score) for one in outcomes if isinstance(one, Receipt)]

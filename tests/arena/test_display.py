@@ -118,7 +118,7 @@ def test_an_evaluation_shows_only_numbers_in_use(
     at: tuple[str, str], store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arena = make_arena(store)
-    arena.rescore(profile=changed_profile(efficiency_weight=0.05, correctness_weight=0.5))
+    arena.rescore_tasks(profile=changed_profile(efficiency_weight=0.05, correctness_weight=0.5))
     assert run(["arena", "show", "s1", "overall_score", *at]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"efficiency_weight +0\.05  profile$", shown, re.MULTILINE)

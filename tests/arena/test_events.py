@@ -100,10 +100,10 @@ def test_an_outlier_is_told_with_its_flags(arena: Arena) -> None:
 def test_a_decision_is_told_with_who_and_why_and_the_same_change_again_is_another_event(arena: Arena) -> None:
     arena.submit([row("a", 3000)])
     arena.submit([row("b", 2000)])
-    arena.review("b", "exclude", by="rev", reason="copied")
-    arena.review("b", "reinstate", by="chief")
-    arena.withdraw("b", by="bob")
-    arena.review("b", "reinstate", by="chief")
+    arena.decide("b", "excluded", by="rev", reason="copied")
+    arena.decide("b", "reinstated", by="chief")
+    arena.decide("b", "withdrawn", by="bob")
+    arena.decide("b", "reinstated", by="chief")
     excluded, withdrawn = events(arena, EXCLUDED)
     assert (excluded.decision, excluded.by, excluded.reason) == ("excluded", "rev", "copied")
     assert (withdrawn.decision, withdrawn.by, withdrawn.reason) == ("withdrawn", "bob", None)
@@ -148,7 +148,7 @@ def test_what_is_told_is_what_the_standings_show(store: Store, policy: Policy, s
     for step in range(18):
         given = [random_submission(rng, f"{step}-{n}", "task", step) for n in range(rng.choice((1, 1, 5)))]
         if step % 5 == 4:
-            arena.review(rng.choice(sorted(before)), "exclude", reason="odd")
+            arena.decide(rng.choice(sorted(before)), "excluded", reason="odd")
         else:
             arena.submit(given)
         after = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}

@@ -68,9 +68,9 @@ def test_what_was_kept_gives_what_a_fresh_arena_gives(arena: Arena, policy: Any)
             kept = task_leaderboard(arena, "t", top=top, policy=policy)
             assert kept == task_leaderboard(open_arena(arena.store), "t", top=top, policy=policy)
         place = draw.randrange(COUNT)
-        arena.review(f"s1-{place}", "exclude", by="me", reason="why")
+        arena.decide(f"s1-{place}", "excluded", by="me", reason="why")
         if turn % 2:
-            arena.review(f"s1-{place}", "reinstate", by="me", reason="why")
+            arena.decide(f"s1-{place}", "reinstated", by="me", reason="why")
         submit(arena, COUNT + 10 * turn, COUNT + 10 * turn + 10)
 
 

@@ -10,8 +10,10 @@ from arena_makers import make_arena, random_submission, random_task
 from steelyard.arena.ingest import load_tasks
 from steelyard.arena.views import _task_view
 from steelyard.arena.views._task_view import view_task, view_tasks
-from steelyard.results import Policy
+from steelyard.results import Decision, Policy
 from steelyard.store import Store
+
+DECISIONS: tuple[Decision, ...] = ("excluded", "accepted")
 
 
 @pytest.mark.parametrize("is_past", [False, True])
@@ -30,7 +32,7 @@ def test_tasks_seen_together_are_as_each_is_alone(
         clock[0] = moment * 1_000_000
         arena.submit(part)
         for submission in rng.sample(part, 10):
-            arena.review(submission["id"], rng.choice(("exclude", "accept")), by="ada", reason="seen")
+            arena.decide(submission["id"], rng.choice(DECISIONS), by="ada", reason="seen")
     until = 1_500_000 if is_past else None
     monkeypatch.setattr(_task_view, "ROWS_TOGETHER", 30)  # several portions, of several tasks each
     with arena.read() as connection:

@@ -14,12 +14,13 @@ from sqlalchemy import select
 from arena_makers import changed_profile, make_arena
 from model_arenas import MODELS, TOOLS, as_if_tested, fill, made_submissions, made_tasks
 from steelyard import questions
-from steelyard.arena import Arena, create_arena, fit_if_due, fit_models, open_arena
+from steelyard.arena import Arena, create_arena, fit_if_due, open_arena
 from steelyard.cli import run
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
+from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.show import arena_show
 from steelyard.reports import leaderboard_table
@@ -135,17 +136,17 @@ def test_the_shipped_profile_scores_as_the_first_one_does() -> None:
 def test_learning_the_same_again_gives_the_same_version(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=100)
-    first, again = fit_models(arena), fit_models(arena)
+    first, again = arena_model_fit(arena), arena_model_fit(arena)
     assert [(each.number, each.is_new) for each in first.versions] == [(1, True), (1, True)]
     assert [(each.number, each.is_new) for each in again.versions] == [(1, False), (1, False)]
-    arena.review("s-3", "exclude", reason="copied")
-    assert [(each.number, each.is_new) for each in fit_models(arena).versions] == [(2, True), (2, True)]
+    arena.decide("s-3", "excluded", reason="copied")
+    assert [(each.number, each.is_new) for each in arena_model_fit(arena).versions] == [(2, True), (2, True)]
 
 
 def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=400)
-    fit_models(arena)
+    arena_model_fit(arena)
     ranking = arena_model_abilities(arena)
     assert ranking.version is not None
     assert (ranking.version.number, ranking.version.seen) == (1, 400)
@@ -164,7 +165,7 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     arena.add_task({"id": "new"})
     first = {"id": "first", "task_id": "new", "total_tokens": 900, "tool_calls": 1, "iterations": 1}
     arena.submit([{**first, "execution_time": 50, "estimated_cost": 0.005, "agent": "agent-0", "model": "model-0"}])
-    fit_models(arena)
+    arena_model_fit(arena)
     shown = arena_show(arena, "first")
     about = shown.model_estimates
     assert about is not None
@@ -195,7 +196,7 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
         each for each in made if (each["agent"], each["model"], each["task_id"]) != ("agent-2", "model-1", "task-5")
     ]
     arena.submit(absent)
-    fit_models(arena)
+    arena_model_fit(arena)
     scores = arena_model_predict(arena, "task-5")
     untried = [score for score in scores.scores if score.submissions == 0]
     assert ("agent-2", "model-1") in [tuple(score.key.values()) for score in untried]
@@ -209,7 +210,7 @@ def test_expected_scores_hold_tools_that_have_not_tried_the_task(store: Store) -
 def test_a_surprise_is_a_finding_for_review(store: Store) -> None:
     arena = model_arena(store, is_automatic=False, abilities={**MODELS["abilities"], "anomaly_threshold": 2.5})
     fill(arena, submissions=300)
-    learned = fit_models(arena)
+    learned = arena_model_fit(arena)
     anomalies = arena_model_abilities(arena).model.anomalies
     assert anomalies
     assert {finding.code for finding in learned.findings} == {"anomalous_score"}
@@ -222,7 +223,7 @@ def test_correctness_is_learned_from_tests_and_told_for_tasks_without(store: Sto
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=600)
     as_if_tested(arena)
-    fit_models(arena)
+    arena_model_fit(arena)
     learned = arena_model_correctness(arena, "task-0")
     model = learned.model
     assert model.reason is None
@@ -247,7 +248,7 @@ def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> N
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=count)
     as_if_tested(arena)
-    fit_models(arena)
+    arena_model_fit(arena)
     model = arena_model_correctness(arena).model
     assert model.reason == f"not enough submissions with test results: {model.examples} of 100"
     assert model.coefficients == ()
@@ -259,7 +260,7 @@ def test_with_few_examples_it_says_that_it_cannot(store: Store, count: int) -> N
 def test_tests_that_were_never_run_are_no_examples(store: Store) -> None:
     arena = model_arena(store, is_automatic=False)
     fill(arena, submissions=300)  # without artifacts tests count as not met, which says nothing of the code
-    fit_models(arena)
+    arena_model_fit(arena)
     assert arena_model_correctness(arena).model.examples == 0
 
 
@@ -268,7 +269,7 @@ def test_an_arena_that_learns_nothing_says_so(store: Store) -> None:
     fill(arena, submissions=60)
     assert kept(store) == []
     with pytest.raises(UsageError, match="does not enable models"):
-        fit_models(arena)
+        arena_model_fit(arena)
     assert "does not enable models" in (arena_model_abilities(arena).model.reason or "")
     assert arena_model_abilities(arena).version is None
     assert arena_model_predict(arena, "task-1").scores == ()
@@ -281,7 +282,7 @@ def test_too_few_tools_are_told(store: Store) -> None:
     for task in made_tasks():
         arena.add_task(task)
     arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
-    fit_models(arena)
+    arena_model_fit(arena)
     assert arena_model_abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
 
 
@@ -292,7 +293,7 @@ def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> No
     made = made_submissions(200)
     nameless = [{key: value for key, value in each.items() if key not in ("agent", "model")} for each in made[:30]]
     arena.submit(nameless + made[30:])
-    fit_models(arena)
+    arena_model_fit(arena)
     told = arena_model_abilities(arena).model
     assert (told.submissions, told.unnamed) == (170, 30)
 

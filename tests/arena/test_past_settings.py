@@ -34,7 +34,7 @@ def arena(store: Store, clock: list[int]) -> Arena:
 def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
     then = task_leaderboard(arena, "task")
     clock[0] = 2_000_000
-    arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
+    arena.rescore_tasks(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
     (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.leaderboard}
@@ -48,7 +48,7 @@ def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[i
 
 def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
-    arena.rescore(policy="as-submitted")
+    arena.rescore_tasks(policy="as-submitted")
     (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_policy, found.now_policy) == ("current", "as-submitted")
     assert found.moved
@@ -57,7 +57,7 @@ def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
 def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
     factors = {**load_profile("arena-1").constants["difficulty_factors"], "superhuman": 2.0}
-    arena.rescore(profile=changed_profile(difficulty_factors=factors))
+    arena.rescore_tasks(profile=changed_profile(difficulty_factors=factors))
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
     assert {one.task_id for one in arena_changes(arena, since=iso(1_500_000)).changes} == {"later"}

@@ -11,9 +11,11 @@ from steelyard.arena import Arena, create_arena
 from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import Intake, add_user, leaderboard, task_leaderboard, withdraw_as
+from steelyard.questions import Intake, leaderboard, task_leaderboard
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
+from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
 from steelyard.records import Rejected, Token
 from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
@@ -27,10 +29,10 @@ def entry(identity: str, tokens: int, **more: object) -> dict[str, object]:
 def people(store: Store) -> Arena:
     arena = create_arena(store, load_profile("arena-1"))
     arena.add_task({"id": "t"})
-    add_user(arena, "team", "blue", name="The Blue Team")
-    add_user(arena, "person", "ada", name="Ada Lovelace", team="blue")
-    add_user(arena, "person", "bob", name="Ada Lovelace", team="blue")
-    add_user(arena, "person", "cyd")
+    arena_user_add(arena, "team", "blue", name="The Blue Team")
+    arena_user_add(arena, "person", "ada", name="Ada Lovelace", team="blue")
+    arena_user_add(arena, "person", "bob", name="Ada Lovelace", team="blue")
+    arena_user_add(arena, "person", "cyd")
     arena.submit(
         [
             entry("a", 1_000, submitter="ada"),
@@ -81,8 +83,8 @@ def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
 
 
 def test_registering_again_changes_what_is_told_and_nothing_else(people: Arena) -> None:
-    add_user(people, "person", "ada", team="")
-    add_user(people, "person", "cyd", name="Cyd")
+    arena_user_add(people, "person", "ada", team="")
+    arena_user_add(people, "person", "cyd", name="Cyd")
     told = {party.id: (party.display_name, party.team) for party in arena_user_list(people, "person").users}
     assert told == {"ada": ("Ada Lovelace", None), "bob": ("Ada Lovelace", "blue"), "cyd": ("Cyd", None)}
 
@@ -103,7 +105,7 @@ def test_what_cannot_be_registered_is_refused(
     people: Arena, kind: str, identity: str, more: dict[str, str], error: str
 ) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=error):
-        add_user(people, kind, identity, **more)
+        arena_user_add(people, kind, identity, **more)
 
 
 class TestTokens:
@@ -128,8 +130,8 @@ class TestTokens:
 
     def test_withdrawing_goes_by_the_person_not_by_a_name_that_reads_the_same(self, people: Arena) -> None:
         with pytest.raises(PermissionDeniedError):
-            withdraw_as(people, "a", token_of(people, "Ada Lovelace").holder)
-        assert withdraw_as(people, "a", token_of(people, "laptop", person="ada").holder).status == "excluded"
+            check_submitter(people, WithdrawOptions(submission="a", by=token_of(people, "Ada Lovelace").holder))
+        check_submitter(people, WithdrawOptions(submission="a", by=token_of(people, "laptop", person="ada").holder))
 
 
 def test_the_commands_register_and_list(people: Arena, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,16 +14,16 @@ from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.questions import (
-    add_rating,
-    add_user,
-    assign_reviewers,
-    rescore,
-    review_submission,
     task_leaderboard,
 )
+from steelyard.questions.arena.rating_add import arena_rating_add
+from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
+from steelyard.questions.arena.rescore import arena_rescore
+from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.reports import event_line
 from steelyard.store import Store
 from steelyard.store.schema import outbox
@@ -72,36 +72,36 @@ class TestAssigning:
 
     def test_too_few_who_may_is_an_error_and_assigns_nobody(self, arena: Arena) -> None:
         with pytest.raises(UsageError, match="not enough eligible reviewers"):
-            assign_reviewers(arena, "t", reviewers=["ada", "bob", "cyd"], per_submission=3)
+            arena_rating_assign(arena, "t", reviewers=["ada", "bob", "cyd"], per_submission=3)
         assert arena_rating_pending(arena).assignments == ()
 
     def test_who_is_assigned_stays_and_the_new_get_theirs(self, arena: Arena) -> None:
-        first = assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
+        first = arena_rating_assign(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
         arena.submit([entry(9)])
-        second = assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
+        second = arena_rating_assign(arena, "t", reviewers=PEOPLE, per_submission=2, unblind=True)
         kept = {(row.submission_id, row.reviewer) for row in first.assignments}
         now = {(row.submission_id, row.reviewer) for row in second.assignments}
         assert kept < now
         assert Counter(name for name, _ in now - kept) == {"t9": 2}
 
     def test_the_display_is_blinded_and_an_entry_can_be_rated(self, arena: Arena) -> None:
-        assign_reviewers(arena, "t", reviewers=PEOPLE, per_submission=2)
+        arena_rating_assign(arena, "t", reviewers=PEOPLE, per_submission=2)
         blind = arena_rating_pending(arena, reviewer="ada").assignments
         assert {row.submission_id for row in blind} == {None}
         told = repr([row.entry for row in blind])
         assert not any(name in told for name in [*PEOPLE, "t0", "ant"])
-        rated = add_rating(arena, blind[0].entry, reviewer="ada", score=70)
+        rated = arena_rating_add(arena, blind[0].entry, reviewer="ada", score=70)
         open_ = {row.entry: row for row in arena_rating_pending(arena, reviewer="ada", unblind=True).assignments}
         assert (open_[blind[0].entry].submission_id, open_[blind[0].entry].rated) == (rated.submission_id, True)
         with pytest.raises(UnknownNameError):
-            add_rating(arena, blind[0].entry, reviewer="eve", score=70)
+            arena_rating_add(arena, blind[0].entry, reviewer="eve", score=70)
 
 
 class TestRating:
     def test_a_later_rating_replaces_and_the_log_grows(self, arena: Arena) -> None:
-        add_rating(arena, "t0", reviewer="bob", score=50)
-        assert add_rating(arena, "t0", reviewer="bob", score=60).replaces == 50
-        add_rating(arena, "t0", reviewer="bob", score=10, criterion="style")
+        arena_rating_add(arena, "t0", reviewer="bob", score=50)
+        assert arena_rating_add(arena, "t0", reviewer="bob", score=60).replaces == 50
+        arena_rating_add(arena, "t0", reviewer="bob", score=10, criterion="style")
         (rated,) = arena_rating_list(arena).submissions
         assert (rated.submission_id, rated.mean, rated.ratings) == ("t0", 60, 1)
         assert arena_rating_list(arena, criterion="style").submissions[0].mean == 10
@@ -109,28 +109,28 @@ class TestRating:
     @pytest.mark.parametrize("score", [-0.1, 100.1, float("nan"), float("inf")])
     def test_a_rating_lies_within_0_and_100(self, arena: Arena, score: float) -> None:
         with pytest.raises(UsageError, match="not between 0 and 100"):
-            add_rating(arena, "t0", reviewer="bob", score=score)
+            arena_rating_add(arena, "t0", reviewer="bob", score=score)
 
     def test_nobody_rates_their_own_nor_their_team_s(self, arena: Arena) -> None:
-        add_user(arena, "team", "blue")
+        arena_user_add(arena, "team", "blue")
         for name in ("ada", "bob"):
-            add_user(arena, "person", name, team="blue")
+            arena_user_add(arena, "person", name, team="blue")
         for reviewer in ("ada", "bob"):
             with pytest.raises(UsageError, match="own"):
-                add_rating(arena, "t0", reviewer=reviewer, score=1)
-        add_rating(arena, "t0", reviewer="cyd", score=1)
+                arena_rating_add(arena, "t0", reviewer=reviewer, score=1)
+        arena_rating_add(arena, "t0", reviewer="cyd", score=1)
 
     def test_an_excluded_submission_is_not_rated_and_counts_in_no_estimate(self, arena: Arena) -> None:
-        add_rating(arena, "t0", reviewer="bob", score=50)
-        review_submission(arena, "t0", "exclude", reason="x")
+        arena_rating_add(arena, "t0", reviewer="bob", score=50)
+        arena_review_exclude(arena, "t0", reason="x")
         assert arena_rating_list(arena).n == 0
         with pytest.raises(UsageError, match="excluded"):
-            add_rating(arena, "t0", reviewer="bob", score=50)
+            arena_rating_add(arena, "t0", reviewer="bob", score=50)
 
     def test_without_a_profile_that_asks_for_ratings_there_are_none(self, arena: Arena) -> None:
-        rescore(arena, profile="arena-1")
+        arena_rescore(arena, profile="arena-1")
         with pytest.raises(UsageError, match="does not enable peer review"):
-            add_rating(arena, "t0", reviewer="bob", score=50)
+            arena_rating_add(arena, "t0", reviewer="bob", score=50)
 
 
 def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
@@ -139,7 +139,7 @@ def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
     for number in range(8):
         for place, (reviewer, less) in enumerate(strict.items()):
             noise = ((number + place) % 3 - 1) * 0.5
-            add_rating(arena, f"t{number}", reviewer=reviewer, score=40 + 5 * number - less + noise)
+            arena_rating_add(arena, f"t{number}", reviewer=reviewer, score=40 + 5 * number - less + noise)
     told = arena_rating_list(arena, "t", unblind=True)
     found = {row.reviewer: row.severity for row in told.reviewers}
     assert found == pytest.approx({"xia": -20 / 3, "yan": -20 / 3, "zoe": 40 / 3}, abs=0.5)
@@ -151,7 +151,7 @@ def test_severity_is_taken_out_and_who_deviates_is_named(arena: Arena) -> None:
 
 def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) -> None:
     for number, reviewer in [(0, "bob"), (0, "cyd"), (1, "xia"), (1, "yan")]:
-        add_rating(arena, f"t{number}", reviewer=reviewer, score=50 + number)
+        arena_rating_add(arena, f"t{number}", reviewer=reviewer, score=50 + number)
     told = arena_rating_list(arena, unblind=True)
     assert "2 groups of reviewers have no submission in common" in told.page().notes[0]
     assert [row.group for row in told.reviewers] == [1, 1, 2, 2]
@@ -160,9 +160,9 @@ def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) ->
 def test_ratings_leave_every_score_and_rank_to_the_bit(arena: Arena) -> None:
     before = task_leaderboard(arena, "t").leaderboard
     for number in range(8):
-        add_rating(arena, f"t{number}", reviewer="eve", score=number)
+        arena_rating_add(arena, f"t{number}", reviewer="eve", score=number)
     assert task_leaderboard(arena, "t").leaderboard == before
-    rescore(arena, profile="arena-1")
+    arena_rescore(arena, profile="arena-1")
     plain = task_leaderboard(arena, "t").leaderboard
     assert [(row.overall_score, row.overall_ranking) for row in plain] == [
         (row.overall_score, row.overall_ranking) for row in before
@@ -173,7 +173,7 @@ def test_ratings_leave_every_score_and_rank_to_the_bit(arena: Arena) -> None:
 class TestJudgedByReviewers:
     @pytest.fixture
     def judged(self, arena: Arena, policy: str) -> Arena:
-        rescore(arena, policy=policy)
+        arena_rescore(arena, policy=policy)
         judge = {"type": "judge", "threshold": 0.7, "reviewers": ["xia", "yan"]}
         arena.add_task({"id": "j", "success_criteria": [judge, {"type": "no_errors"}]})
         arena.submit([entry(number, "j") for number in range(3)])
@@ -184,22 +184,22 @@ class TestJudgedByReviewers:
             return {row.submission_id: row.correctness_score for row in task_leaderboard(judged, "j").leaderboard}["j1"]
 
         assert correctness() == 50  # 1 of 2 criteria
-        assert add_rating(judged, "j1", reviewer="xia", score=80).counts
+        assert arena_rating_add(judged, "j1", reviewer="xia", score=80).counts
         assert correctness() == 50
-        add_rating(judged, "j1", reviewer="eve", score=0)
-        add_rating(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
+        arena_rating_add(judged, "j1", reviewer="eve", score=0)
+        arena_rating_add(judged, "j1", reviewer="yan", score=60)  # (80 + 60) / 2 / 100 = 0.7
         assert correctness() == 100
         reason = arena_show(judged, "j1").criteria[0].reason
         assert reason == "mean rating of 2 reviewers: 0.7; required: 0.7"
-        add_rating(judged, "j1", reviewer="yan", score=59)
+        arena_rating_add(judged, "j1", reviewer="yan", score=59)
         assert correctness() == 50
 
     def test_what_follows_is_what_a_rescore_makes(self, judged: Arena) -> None:
         for reviewer in ("xia", "yan"):
-            add_rating(judged, "j1", reviewer=reviewer, score=90)
+            arena_rating_add(judged, "j1", reviewer=reviewer, score=90)
         place = arena_show(judged, "j1").receipt
         shown = task_leaderboard(judged, "j").leaderboard
-        rescore(judged)
+        arena_rescore(judged)
         assert task_leaderboard(judged, "j").leaderboard == shown
         assert arena_show(judged, "j1").receipt == place
         row = next(row for row in shown if row.submission_id == "j1")
@@ -221,20 +221,20 @@ class TestJudgedByReviewers:
         assert order == ["j0", "j1", "j2"]  # more tokens each
         for score in (90, 10, 90):
             for reviewer in ("xia", "yan"):
-                add_rating(judged, "j2", reviewer=reviewer, score=score)
+                arena_rating_add(judged, "j2", reviewer=reviewer, score=score)
         assert task_leaderboard(judged, "j").leaderboard[0].submission_id == "j2"
         up = [("submission.lead_lost", "j0", 1, 2), ("submission.rank_lost", "j1", 2, 3)]
         told = lost()
         assert [each[:4] for each in told] == [*up, ("submission.lead_lost", "j2", 1, 3), *up]
         assert len(seen) == len(told)  # the same rank lost twice is two events
         assert "by a rating of j2" in told[0][4]
-        add_rating(judged, "j2", reviewer="xia", score=90)  # the same again
-        add_rating(judged, "j2", reviewer="xia", score=95)  # nobody's rank moves
+        arena_rating_add(judged, "j2", reviewer="xia", score=90)  # the same again
+        arena_rating_add(judged, "j2", reviewer="xia", score=95)  # nobody's rank moves
         assert lost() == told
 
     def test_a_task_that_names_reviewers_is_rated_under_any_profile(self, judged: Arena) -> None:
-        rescore(judged, profile="arena-1")
-        assert add_rating(judged, "j0", reviewer="xia", score=1).counts
+        arena_rescore(judged, profile="arena-1")
+        assert arena_rating_add(judged, "j0", reviewer="xia", score=1).counts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -35,7 +35,7 @@ from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.records import Rejected, iso
-from steelyard.results import Policy, Receipt
+from steelyard.results import Decision, Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import reviews, states, submissions, tallies
 
@@ -121,14 +121,14 @@ def test_an_exclusion_leaves_an_arena_that_never_saw_the_submission(
     rng = random.Random(seed)
     early = rng.sample(rows[:half], 3)
     for row in early:
-        assert arena.review(row["id"], "exclude", by="rev", reason="odd").changed
+        assert arena.decide(row["id"], "excluded", by="rev", reason="odd").changed
     give(arena, rows[half:], sizes=sizes, seed=seed + 1)
     full = told(arena)
     # Of the task with five too, so that it falls below the number that makes a baseline.
     late = [*rng.sample([row for row in rows if row not in early], 4), *(row for row in rows if row["task_id"] == "t0")]
     gone = {row["id"]: row for row in (*early, *late[:5])}
     for name in gone.keys() - {row["id"] for row in early}:
-        arena.review(name, "exclude", by="rev", reason="odd")
+        arena.decide(name, "excluded", by="rev", reason="odd")
     other = open_store(f"sqlite:///{tmp_path}/never.db")
     never = filled(other, tasks, "current")
     give(never, [row for row in rows if row["id"] not in gone], sizes=sizes, seed=seed + 2)
@@ -137,10 +137,10 @@ def test_an_exclusion_leaves_an_arena_that_never_saw_the_submission(
     for name in current:
         assert ours[name] == theirs[name], name
     assert counts(store) == counts(other)
-    arena.rescore()  # nothing is left to be made anew
+    arena.rescore_tasks()  # nothing is left to be made anew
     assert told(arena) == ours
     for name in gone.keys() - {row["id"] for row in early}:
-        arena.review(name, "reinstate", by="rev")
+        arena.decide(name, "reinstated", by="rev")
     assert told(arena) == full
     other.close()
 
@@ -154,11 +154,11 @@ def test_reinstated_it_is_as_it_was(store: Store, policy: Policy, sizes: tuple[i
     first, counted = told(arena), counts(store)
     chosen = random.Random(7).sample([row["id"] for row in rows], 12)
     for name in chosen:
-        arena.review(name, "exclude", reason="odd")
+        arena.decide(name, "excluded", reason="odd")
     assert told(arena) != first
     random.Random(8).shuffle(chosen)
     for name in chosen:
-        arena.review(name, "reinstate")
+        arena.decide(name, "reinstated")
     assert told(arena) == first
     assert counts(store) == counted
 
@@ -171,7 +171,7 @@ def test_as_submitted_the_others_keep_their_scores(store: Store, sizes: tuple[in
     before = {row.submission_id: row for task in tasks for row in task_leaderboard(arena, task["id"]).leaderboard}
     gone = {row["id"] for row in random.Random(9).sample(rows, 8)}
     for name in gone:
-        arena.review(name, "exclude", reason="odd")
+        arena.decide(name, "excluded", reason="odd")
     for task in tasks:
         leaderboard = task_leaderboard(arena, task["id"]).leaderboard
         scores = [row.overall_score for row in leaderboard]
@@ -204,16 +204,16 @@ def arena(store: Store, clock: list[int]) -> Arena:
 
 
 def test_the_log_tells_who_decided_what_when_and_why(arena: Arena, clock: list[int]) -> None:
-    done = arena.review("s2", "exclude", by="rev", reason="copied")
+    done = arena.decide("s2", "excluded", by="rev", reason="copied")
     assert (done.status, done.changed, done.submissions, done.task_id) == ("excluded", True, 5, "task")
     clock[0] += 1_000_000
-    again = arena.review("s2", "exclude", by="other", reason="another")
+    again = arena.decide("s2", "excluded", by="other", reason="another")
     assert (again.status, again.changed) == ("excluded", False)
     assert again.review is not None
     assert (again.review.by, again.review.reason) == ("rev", "copied")
-    arena.review("s2", "reinstate", by="chief")
-    assert arena.review("s2", "reinstate").changed is False
-    arena.review("s3", "accept", by="rev")
+    arena.decide("s2", "reinstated", by="chief")
+    assert arena.decide("s2", "reinstated").changed is False
+    arena.decide("s3", "accepted", by="rev")
     log = arena_history(arena, task="task").reviews
     assert [(entry.submission_id, entry.decision, entry.by, entry.reason, entry.decided_at) for entry in log] == [
         ("s2", "excluded", "rev", "copied", "1970-01-01T00:00:02+00:00"),
@@ -225,7 +225,7 @@ def test_the_log_tells_who_decided_what_when_and_why(arena: Arena, clock: list[i
 
 
 def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) -> None:
-    arena.review("s1", "exclude", by="rev", reason="copied")
+    arena.decide("s1", "excluded", by="rev", reason="copied")
     leaderboard = task_leaderboard(arena, "task")
     assert [row.submission_id for row in leaderboard.leaderboard] == ["s2", "s3", "s4", "s5", "s6"]
     assert [(entry.submission_id, entry.by, entry.reason) for entry in leaderboard.excluded] == [
@@ -249,14 +249,14 @@ def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) ->
 
 def test_below_five_the_defaults_hold_again(arena: Arena) -> None:
     assert task_leaderboard(arena, "task").baseline["max_tokens"] == 6000
-    arena.review("s6", "exclude", reason="odd")
+    arena.decide("s6", "excluded", reason="odd")
     assert task_leaderboard(arena, "task").baseline["max_tokens"] == 5000  # five are left, from 1,000 to 5,000
-    done = arena.review("s5", "exclude", reason="odd")
+    done = arena.decide("s5", "excluded", reason="odd")
     assert done.submissions == 4
     assert task_leaderboard(arena, "task").baseline["max_tokens"] == 200_000  # the default
     assert evaluation(arena, "s1").sources["max_tokens"] == "default of the profile"
     for name in ("s1", "s2", "s3", "s4"):
-        assert arena.review(name, "exclude", reason="odd").changed
+        assert arena.decide(name, "excluded", reason="odd").changed
     assert task_leaderboard(arena, "task").leaderboard == ()
     assert evaluation(arena, "s1").receipt.overall_ranking is None
     assert outliers(arena) == []
@@ -264,13 +264,13 @@ def test_below_five_the_defaults_hold_again(arena: Arena) -> None:
 
 def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: list[int]) -> None:
     then = task_leaderboard(arena, "task")
-    arena.review("s1", "exclude", reason="odd")
+    arena.decide("s1", "excluded", reason="odd")
     clock[0] += 1_000_000
     without_it = task_leaderboard(arena, "task")
-    arena.review("s1", "reinstate")
+    arena.decide("s1", "reinstated")
     assert task_leaderboard(arena, "task", until=1_500_000) == then
     assert task_leaderboard(arena, "task", until=2_500_000) == without_it
-    arena.review("s6", "exclude", reason="odd")
+    arena.decide("s6", "excluded", reason="odd")
     (changed,) = arena_changes(arena, since=iso(1_500_000)).changes
     left = [(move.submission_id, move.then_ranking, move.now_ranking, move.now_score) for move in changed.moved]
     assert left[-1] == ("s6", 6, None, None)
@@ -283,9 +283,9 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
 
     assert last_updated() == "1970-01-01T00:00:01+00:00"
     clock[0] = 5_000_000
-    arena.review("s3", "accept")
+    arena.decide("s3", "accepted")
     assert last_updated() == "1970-01-01T00:00:01+00:00"  # that changes no number
-    arena.review("s3", "exclude", reason="odd")  # nor does this change a bound, and yet the medians
+    arena.decide("s3", "excluded", reason="odd")  # nor does this change a bound, and yet the medians
     assert last_updated() == "1970-01-01T00:00:05+00:00"
     clock[0] = 6_000_000
     arena.submit([SIX[2] | {"id": "s8"}])
@@ -302,29 +302,29 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
 def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena: Arena) -> None:
     arena.submit([{"id": "odd", "task_id": "task", "total_tokens": 9, "tool_calls": 1, "execution_time": 1.0}])
     assert [row.submission_id for row in outliers(arena)] == ["odd"]
-    arena.review("odd", "exclude", reason="odd")
+    arena.decide("odd", "excluded", reason="odd")
     assert outliers(arena) == []
-    arena.review("odd", "reinstate")
+    arena.decide("odd", "reinstated")
     assert [row.submission_id for row in outliers(arena)] == ["odd"]
-    arena.review("odd", "accept")
+    arena.decide("odd", "accepted")
     for _ in range(2):
         assert outliers(arena) == []
         (row,) = [row for row in task_leaderboard(arena, "task").leaderboard if row.submission_id == "odd"]
         assert len(row.flags) == 3
         assert row.recommended_action is None
-        arena.review("odd", "exclude", reason="odd after all")
-        arena.review("odd", "reinstate")
+        arena.decide("odd", "excluded", reason="odd after all")
+        arena.decide("odd", "reinstated")
 
 
 def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
     with pytest.raises(UsageError, match="only the submitter \\('u1'\\)"):
-        arena.withdraw("s1", by="rev")
-    done = arena.withdraw("s1")
+        arena.decide("s1", "withdrawn", by="rev")
+    done = arena.decide("s1", "withdrawn")
     assert done.review is not None
     assert (done.status, done.review.decision, done.review.by) == ("excluded", "withdrawn", "u1")
     for name, by in (("nobody", None), ("somebody", "ada")):
         arena.submit([SIX[0] | {"id": name, "submitter": None}])
-        own = arena.withdraw(name, by=by).review
+        own = arena.decide(name, "withdrawn", by=by).review
         assert own is not None
         assert (own.decision, own.by) == ("withdrawn", by)  # unknown stays unknown
 
@@ -332,29 +332,28 @@ def test_withdrawing_is_up_to_the_submitter(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"decision": "exclude"}, "requires a reason"),
-        ({"decision": "exclude", "reason": " "}, "requires a reason"),
-        ({"decision": "exclude", "reason": "a\0b"}, "NUL byte"),
-        ({"decision": "accept", "reason": "x" * 10_001}, "longer than 10,000 characters"),
-        ({"decision": "accept", "by": "é" * 600}, "longer than 1024 bytes"),
-        ({"decision": "accept", "by": "\ud800"}, "lone surrogate"),
-        ({"decision": "excluded"}, "did you mean 'exclude'"),
+        ({"decision": "excluded"}, "requires a reason"),
+        ({"decision": "excluded", "reason": " "}, "requires a reason"),
+        ({"decision": "excluded", "reason": "a\0b"}, "NUL byte"),
+        ({"decision": "accepted", "reason": "x" * 10_001}, "longer than 10,000 characters"),
+        ({"decision": "accepted", "by": "é" * 600}, "longer than 1024 bytes"),
+        ({"decision": "accepted", "by": "\ud800"}, "lone surrogate"),
     ],
 )
 def test_a_decision_that_cannot_be_kept_is_refused(arena: Arena, given: dict[str, Any], problem: str) -> None:
-    with pytest.raises((UsageError, UnknownNameError), match=problem):
-        arena.review("s1", **given)
+    with pytest.raises(UsageError, match=problem):
+        arena.decide("s1", **given)
     assert arena_history(arena, task="task").reviews == ()
 
 
 def test_a_wrong_id_is_answered_with_the_nearest_and_an_excluded_one_is_not_accepted(arena: Arena) -> None:
     with pytest.raises(UnknownNameError, match="did you mean"):
-        arena.review("s11", "accept")
+        arena.decide("s11", "accepted")
     with pytest.raises(UnknownNameError):
-        arena.withdraw("a\0b", by="x")
-    arena.review("s1", "exclude", reason="odd")
+        arena.decide("a\0b", "withdrawn", by="x")
+    arena.decide("s1", "excluded", reason="odd")
     with pytest.raises(UsageError, match="is excluded"):
-        arena.review("s1", "accept")
+        arena.decide("s1", "accepted")
 
 
 def test_killed_at_any_statement_a_decision_is_made_wholly_or_not_at_all(
@@ -393,8 +392,8 @@ def test_who_decides_and_who_submits_at_the_same_time_do_not_disturb_each_other(
     def decide(names: list[str]) -> None:
         own = open_store(store_address, create=False)
         for name in names:
-            for decision in ("exclude", "reinstate", "exclude"):
-                open_own(own).review(name, decision, reason="odd")
+            for decision in ("excluded", "reinstated", "excluded"):
+                open_own(own).decide(name, cast("Decision", decision), reason="odd")
         own.close()
 
     names = sorted(gone)
@@ -440,12 +439,12 @@ def test_the_commands_review_and_withdraw(
     monkeypatch.setenv("LOGNAME", "me")
     assert run(["arena", "review", "reinstate", "s1", *at]) == 0
     shown = capsys.readouterr().out
-    assert "s1  reinstated by me" in shown
-    assert f"s1 is included; task has 6 submissions, baseline version {version + 1}" in shown
+    assert "s1 in task was reinstated by me" in shown
+    assert f"s1 is included; task has 6 submissions, baseline version {version + 1}." in shown
     assert run(["arena", "withdraw", "s1", "--reason", "wrong log", *at]) == 0
-    assert "withdrawn by u1: wrong log" in capsys.readouterr().out
+    assert "s1 in task was withdrawn by u1" in capsys.readouterr().out
     assert run(["arena", "withdraw", "s1", *at]) == 0
-    assert "no change: s1 is excluded" in capsys.readouterr().out
+    assert "No change: s1 is excluded" in capsys.readouterr().out
     for words in (("s2",), ("accept", "s2", "--exclude")):
         assert asked(capsys, "arena", "review", *words, *at, status=2)["error"]["kind"] == "usage"
     refused = asked(capsys, "arena", "review", "exclude", "s2", *at, status=2)["error"]
@@ -465,11 +464,11 @@ def test_the_log_tells_every_decision_in_its_order(
         arena.submit(
             [{"id": f"{task}-{number}", "task_id": task, "total_tokens": 9, "tool_calls": 1} for number in (1, 2)]
         )
-    arena.review("a-1", "exclude", by="ada", reason="reads the answer")
-    arena.review("b-2", "accept", by="bo")
-    arena.withdraw("a-2")
-    arena.review("a-1", "reinstate", by="ada")
-    arena.review("a-1", "reinstate", by="ada")  # decided already: not logged again
+    arena.decide("a-1", "excluded", by="ada", reason="reads the answer")
+    arena.decide("b-2", "accepted", by="bo")
+    arena.decide("a-2", "withdrawn")
+    arena.decide("a-1", "reinstated", by="ada")
+    arena.decide("a-1", "reinstated", by="ada")  # decided already: not logged again
     log = arena_review_log(arena)
     assert [(review.submission_id, review.decision, review.by) for review in log.reviews] == [
         ("a-1", "excluded", "ada"),

@@ -41,7 +41,7 @@ def arena(store: Store, clock: list[int]) -> Arena:
     made.add_task({"id": "task"})
     give(made, 1, 2, 3, 4, 5, 6)
     clock[0] += 1_000_000
-    made.rescore(profile=mine())
+    made.rescore_tasks(profile=mine())
     clock[0] += 1_000_000
     give(made, 7, 8)
     return made
@@ -86,9 +86,9 @@ def test_every_view_tells_one_score_by_the_profile_that_made_it(store: Store, se
             floor = rng.choice((3, 5, 9))
             baseline = {**load_profile("arena-1").constants["baseline"], "submissions": floor}
             force = mine(f"mine-{step}", speed_exponent=rng.uniform(0.1, 2), baseline=baseline)
-            arena.rescore(profile=force)
+            arena.rescore_tasks(profile=force)
         else:
-            arena.rescore(policy=rng.choice(("current", "as-submitted")))
+            arena.rescore_tasks(policy=rng.choice(("current", "as-submitted")))
         check_agreement(arena, ruled)
 
 
@@ -111,7 +111,7 @@ def test_an_arena_of_the_policy_current_tells_scores_of_their_day_by_their_profi
     arena = make_arena(store)
     arena.add_task({"id": "task"})
     give(arena, 1, 2)
-    arena.rescore(profile=mine())
+    arena.rescore_tasks(profile=mine())
     rows = task_leaderboard(arena, "task", policy="as-submitted").listed()
     assert {row["profile"] for row in rows} == {"arena-1"}
     assert {row["arena_profile"] for row in rows} == {"mine"}
@@ -124,7 +124,7 @@ def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
     arena.add_task({"id": "task"})
     give(arena, 1, 2, 3, 4, 5, 6, 7)
     baseline = {**load_profile("arena-1").constants["baseline"], "submissions": 7}
-    arena.rescore(profile=mine(baseline=baseline))
+    arena.rescore_tasks(profile=mine(baseline=baseline))
     give(arena, 8)
     assert evaluation(arena, "s5").sources["max_tokens"] == "default of the profile"  # 4 before it, of 5
     assert evaluation(arena, "s6").sources["max_tokens"] == "baseline version 2, 5 submissions"  # 5 of 5
@@ -182,7 +182,7 @@ def test_profiles_of_one_name_are_told_apart_by_their_time(
     arena: Arena, clock: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock[0] += 1_000_000
-    arena.rescore(profile=mine(speed_exponent=0.1))
+    arena.rescore_tasks(profile=mine(speed_exponent=0.1))
     give(arena, 9)
     assert run(["arena", "leaderboard", "task", *at(arena.store)]) == 0
     told = capsys.readouterr().out

@@ -15,7 +15,10 @@ from steelyard.arena.ratings._season_manifest import digest_of
 from steelyard.cli import run
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import create_season, rescore, review_submission, task_leaderboard
+from steelyard.questions import task_leaderboard
+from steelyard.questions.arena.rescore import arena_rescore
+from steelyard.questions.arena.review_exclude import arena_review_exclude
+from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.season_show import arena_season_show
 from steelyard.store import Store
 
@@ -35,14 +38,14 @@ def arena(store: Store, request: pytest.FixtureRequest) -> Arena:
     arena.add_task({"id": "b", "category": "debugging"})
     for number in range(9):
         arena.submit([entry(number, "a")])
-    rescore(arena, profile="arena-community")
+    arena_rescore(arena, profile="arena-community")
     arena.submit([entry(number, task) for task in ("a", "b") for number in (20, 21, 22)])
-    review_submission(arena, "a3", "exclude", by="ada", reason="prints the expected output")
+    arena_review_exclude(arena, "a3", by="ada", reason="prints the expected output")
     return arena
 
 
 def document(arena: Arena, name: str = "autumn") -> Document:
-    return json.loads(json.dumps(create_season(arena, name).to_dict()))
+    return json.loads(json.dumps(arena_season_create(arena, name).to_dict()))
 
 
 def failing(told: Document, arena: Arena | None = None) -> set[str]:
@@ -65,18 +68,18 @@ def test_a_season_holds_what_stood_and_every_exclusion_with_its_reason(arena: Ar
 def test_it_never_changes_whatever_comes_later(arena: Arena) -> None:
     told = document(arena)
     arena.submit([entry(30, "a")])
-    review_submission(arena, "a5", "exclude", reason="x")
-    rescore(arena, profile="arena-1")
+    arena_review_exclude(arena, "a5", reason="x")
+    arena_rescore(arena, profile="arena-1")
     assert arena_season_show(arena, "autumn").to_dict() == told
     assert failing(told, arena) == set()
     with pytest.raises(UsageError, match="cannot be changed"):
-        create_season(arena, "autumn")
+        arena_season_create(arena, "autumn")
     with pytest.raises(UnknownNameError, match="autumn"):
         arena_season_show(arena, "autum")
 
 
 def test_one_task_alone_can_be_frozen(arena: Arena) -> None:
-    assert create_season(arena, "b", tasks=["b"]).counts == (1, 3, 0)
+    assert arena_season_create(arena, "b", task=["b"]).counts == (1, 3, 0)
 
 
 CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {

@@ -98,10 +98,10 @@ def test_servers_over_one_store_agree(arena: sy.Arena, clients: list[RemoteArena
     _go_through(clients, arena)
     assert clients[0].show("s3") == clients[1].show("s3") == arena.show("s3")
 
-    clients[1].review("s3", "exclude", reason="odd")
+    clients[1].review_exclude("s3", reason="odd")
     _until_all_say(clients, lambda client: client.review_log(), arena.review_log())
     _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH - 1)
-    assert clients[0].review("s3", "reinstate").changed
+    assert clients[0].review_reinstate("s3").changed
     _until_all_say(clients, lambda client: client.task_leaderboard("task").n, EACH)
 
     sy.revoke_token("writer", store=arena)

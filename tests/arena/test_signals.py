@@ -61,10 +61,10 @@ def test_every_change_that_views_show_is_another_version(address: str) -> None:
     for change in (
         lambda: arena.add_task({"id": "u"}),
         lambda: arena.submit([{"id": "s", "task_id": "t", "total_tokens": 10, "tool_calls": 1}]),
-        lambda: arena.review("s", "accept", by="ada"),
-        lambda: arena.review("s", "exclude", by="ada", reason="odd"),
-        lambda: arena.review("s", "reinstate", by="ada"),
-        lambda: arena.rescore(policy="as-submitted"),
+        lambda: arena.decide("s", "accepted", by="ada"),
+        lambda: arena.decide("s", "excluded", by="ada", reason="odd"),
+        lambda: arena.decide("s", "reinstated", by="ada"),
+        lambda: arena.rescore_tasks(policy="as-submitted"),
     ):
         change()
         versions.append(source.version())

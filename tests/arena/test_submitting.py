@@ -322,7 +322,7 @@ def test_a_rescore_under_another_profile_moves_ranks_as_was_foretold(store: Stor
     foretold = compare_profiles(arena, load_profile("arena-1"), other_profile())
     before = {row.submission_id: row.overall_ranking for row in task_leaderboard(arena, "task").leaderboard}
     watching = open_arena(store)
-    arena.rescore(profile=other_profile())
+    arena.rescore_tasks(profile=other_profile())
     after = {row.submission_id: row.overall_ranking for row in task_leaderboard(arena, "task").leaderboard}
     for mover in foretold.movers:
         assert (before[mover.submission_id], after[mover.submission_id]) == (mover.first_ranking, mover.second_ranking)
@@ -341,7 +341,7 @@ def test_under_as_submitted_each_keeps_the_score_of_its_day(store: Store) -> Non
         assert held[receipt.submission_id].overall_score == receipt.overall_score
         assert held[receipt.submission_id].baseline_version == receipt.baseline_version
     assert [receipt.baseline_version for receipt in receipts] == [1, 1, 1, 1, 1, 2, 3, 4]
-    assert arena.rescore(policy="current") == 8
+    assert arena.rescore_tasks(policy="current") == 8
     assert {row.baseline_version for row in task_leaderboard(arena, "task").leaderboard} == {5}
 
 

@@ -9,7 +9,8 @@ import pytest
 from steelyard.arena import Arena, create_arena, read_rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import rescore, submit_runs, task_leaderboard, tool_metrics
+from steelyard.questions import submit_runs, task_leaderboard, tool_metrics
+from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -66,7 +67,7 @@ def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
     assert [row.overall_score for row in shown.leaderboard] == [row.overall_score for row in plain.leaderboard]
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         task_leaderboard(arena, "t", metrics=["pr_revert"])
-    rescore(arena, profile="arena-1")
+    arena_rescore(arena, profile="arena-1")
     with pytest.raises(UsageError, match="lists no tool metrics"):
         task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
 

@@ -10,8 +10,12 @@ import pytest
 from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import add_rating, fit_models, rescore, task_leaderboard, weights
+from steelyard.questions import task_leaderboard, weights
+from steelyard.questions.arena.model_fit import arena_model_fit
+from steelyard.questions.arena.rating_add import arena_rating_add
+from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.show import arena_show
+from steelyard.results import WeightVersions
 from steelyard.store import Store, open_store
 
 COUNT = 40
@@ -49,18 +53,24 @@ def rate_all(arena: Arena, order: int = 0) -> None:
             given.append((f"s{number}", reviewer, score))
     random.Random(order).shuffle(given)
     for submission, reviewer, score in given:
-        add_rating(arena, submission, reviewer=reviewer, score=score)
+        arena_rating_add(arena, submission, reviewer=reviewer, score=score)
+
+
+def fitted(arena: Arena) -> WeightVersions:
+    """The versions of the weights after a fit."""
+    arena_model_fit(arena)
+    return weights(arena)
 
 
 def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_path: Path) -> None:
     arena = filled(store)
     rate_all(arena)
-    (learned,) = fit_models(arena).versions
+    (learned,) = arena_model_fit(arena).versions
     assert (learned.kind, learned.number, learned.seen, learned.is_new) == ("weights", 1, 3 * COUNT, True)
     assert [version.version for version in weights(arena).versions] == [1]
     (tmp_path / "both.toml").write_text('name = "both"\nextends = "arena-community"\n' + MODELS)
-    rescore(arena, profile=str(tmp_path / "both.toml"))
-    found = {each.kind: (each.number, each.is_new) for each in fit_models(arena).versions}
+    arena_rescore(arena, profile=str(tmp_path / "both.toml"))
+    found = {each.kind: (each.number, each.is_new) for each in arena_model_fit(arena).versions}
     assert found == {"abilities": (1, True), "weights": (1, False)}
 
 
@@ -83,7 +93,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     rate_all(arena)
     before = task_leaderboard(arena, "t")
     assert before.extra_score_versions == {}
-    (version,) = weights(arena, fit=True).versions
+    (version,) = fitted(arena).versions
     assert version.reason is None
     assert version.weights["correctness"] > 0.3
     assert max(abs(version.weights[name] - version.fixed[name]) for name in version.fixed) <= 0.15 + 1e-12
@@ -95,7 +105,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     (told,) = arena_show(arena, first.submission_id).extra_scores
     expected = sum(told.constants[f"{name}_weight"] * getattr(first, f"{name}_score") for name in version.weights)
     assert told.value == first.extra_scores["community_score"] == pytest.approx(expected, abs=0.006)
-    rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit
+    arena_rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit
     off = task_leaderboard(arena, "t")
     assert [(row.submission_id, row.overall_score, row.extra_scores) for row in off.leaderboard] == [
         (row.submission_id, row.overall_score, {}) for row in before.leaderboard
@@ -104,8 +114,8 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
 
 def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> None:
     arena = filled(store)
-    add_rating(arena, "s1", reviewer="xia", score=50)
-    (version,) = weights(arena, fit=True).versions
+    arena_rating_add(arena, "s1", reviewer="xia", score=50)
+    (version,) = fitted(arena).versions
     assert version.reason == "1 ratings of 1 submissions; required: 60 ratings of 30 submissions"
     assert version.weights == version.fixed
     row = task_leaderboard(arena, "u").leaderboard[0]
@@ -115,9 +125,9 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
 def test_nothing_new_is_no_new_version(store: Store) -> None:
     arena = filled(store)
     rate_all(arena)
-    assert weights(arena, fit=True) == weights(arena, fit=True)
-    add_rating(arena, "s1", reviewer="xia", score=1)
-    assert [version.version for version in weights(arena, fit=True).versions] == [1, 2]
+    assert fitted(arena) == fitted(arena)
+    arena_rating_add(arena, "s1", reviewer="xia", score=1)
+    assert [version.version for version in fitted(arena).versions] == [1, 2]
 
 
 def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
@@ -125,12 +135,12 @@ def test_order_and_batches_do_not_matter(tmp_path: Path) -> None:
     for place, at_once in enumerate((True, False)):
         arena = filled(open_store(f"sqlite:///{tmp_path}/{place}.db"), at_once=at_once)
         rate_all(arena, order=place)
-        (version,) = weights(arena, fit=True).versions
+        (version,) = fitted(arena).versions
         told.append((version.weights, version.shift, version.slope, version.p_value, version.parts))
     assert told[0] == told[1]
 
 
 def test_a_profile_without_them_learns_nothing(store: Store) -> None:
     arena = create_arena(store, load_profile("arena-1"))
-    with pytest.raises(UsageError, match="does not enable dynamic weights"):
-        weights(arena, fit=True)
+    with pytest.raises(UsageError, match="does not enable models"):
+        fitted(arena)

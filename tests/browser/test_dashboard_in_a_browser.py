@@ -384,7 +384,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
             Content_Type="application/json",
         )
         assert decided.status == 200, decided.body
-        arena.create_season(HOSTILE_SEASON)
+        arena.season_create(HOSTILE_SEASON)
         yield of_arena, of_runs
 
 

@@ -61,9 +61,11 @@ BODIES: dict[str, Any] = {
     "/users": {"kind": "person", "id": "ada"},
     "/submissions/{submission}/ratings": {"score": 70},
     "/assignments": {"task": "task", "reviewers": ["ada", "bob"], "per_submission": 1},
-    "/seasons": {"name": "2026-12"},
-    "/weights": {},
-    "/submissions/{submission}/review": {"decision": "accept"},
+    "/seasons": {"season": "2026-12"},
+    "/models": {},
+    "/submissions/{submission}/accept": {},
+    "/submissions/{submission}/exclude": {"reason": "odd"},
+    "/submissions/{submission}/reinstate": {},
     "/submissions/{submission}/withdraw": {},
 }
 """For each route that writes what it takes; sent again it changes nothing. A season takes a new name each time."""
@@ -106,7 +108,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> ArenaSource:
     arena = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('guarded')}/arena.db", profile="arena-community")
     arena.add_task({"id": "task"})
     arena.submit([BODIES["/submissions"], {**BODIES["/submissions"], "id": "withdrawn"}])
-    arena.create_season("2026-11")
+    arena.season_create("2026-11")
     return ArenaSource(arena)
 
 
@@ -165,7 +167,7 @@ def write(
     body: bytes | None = None,
     path: str | None = None,
 ) -> Answer:
-    given = {"name": f"2026-{next(SEASONS)}"} if route.path == "/seasons" else BODIES[route.path]
+    given = {"season": f"2026-{next(SEASONS)}"} if route.path == "/seasons" else BODIES[route.path]
     content = json.dumps(given).encode() if body is None else body
     whole = {"Content-Type": JSON, **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
     path = path or path_of(route)

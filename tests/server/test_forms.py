@@ -49,7 +49,7 @@ def test_forms_stand_where_something_can_be_written(written: Served) -> None:
 
 def test_a_form_leads_to_the_route_below_the_root_path(written: Served) -> None:
     body = written.ask(f"/dashboard/submissions/{FIRST}").body.decode()
-    assert f'action="/dashboard/api/v1/submissions/{FIRST}/review"' in body
+    assert f'action="/dashboard/api/v1/submissions/{FIRST}"' in body
     assert f"steelyard arena review exclude {FIRST}" in body
 
 

@@ -83,8 +83,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         run = {"id": f"run{HOSTILE}", "task": f"task{HOSTILE}", "agent": HOSTILE, "tool_calls": 1, "passed": True}
         post("/runs", run | {"usage": {"input_tokens": 9, "output_tokens": 1}})
         first = quote(f"0{HOSTILE}", safe="")
-        post(f"/submissions/{first}/review", {"decision": "exclude", "reason": HOSTILE})
-        post(f"/submissions/{quote(f'1{HOSTILE}', safe='')}/review", {"decision": "accept", "reason": HOSTILE})
+        post(f"/submissions/{first}/exclude", {"reason": HOSTILE})
+        post(f"/submissions/{quote(f'1{HOSTILE}', safe='')}/accept", {"reason": HOSTILE})
         yield server
 
 

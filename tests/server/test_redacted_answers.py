@@ -59,8 +59,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     steps = [{"id": KEY, "weight": 1.0}]
     arena.add_task({"id": TASK, "title": KEY, "category": KEY, "success_criteria": criteria, "expected_steps": steps})
     assert all(isinstance(each, Receipt) for each in arena.submit([submission(number) for number in range(8)]))
-    arena.review(f"0{KEY}", "exclude", by=KEY, reason=KEY)
-    arena.review(f"1{KEY}", "accept", by=KEY, reason=KEY)
+    arena.decide(f"0{KEY}", "excluded", by=KEY, reason=KEY)
+    arena.decide(f"1{KEY}", "accepted", by=KEY, reason=KEY)
     return address
 
 

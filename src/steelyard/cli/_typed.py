@@ -78,7 +78,9 @@ def option_parameter(option: Option, hint: Any) -> Any:  # Any: types
     if not option.positional:
         shown = False if option.default in (None, ()) else _default
         negative = f"--no-{option.name.replace('_', '-')}" if option.default is True else ""  # no --no-dry-run
-        parameter = Parameter(help=option.text, show_default=shown, alias=option.short or (), negative=negative)
+        name = f"--{option.flag}" if option.flag else None
+        alias = option.short or ()
+        parameter = Parameter(name=name, help=option.text, show_default=shown, alias=alias, negative=negative)
     return Annotated[TYPED.get(hint, hint), parameter]
 
 

@@ -22,11 +22,8 @@ from steelyard.cli._arena_options import (
     SetOption,
     StoreOption,
 )
-from steelyard.cli._arena_ratings import rating
-from steelyard.cli._arena_reviews import review, withdraw
-from steelyard.cli._arena_seasons import season
+from steelyard.cli._arena_reviews import review
 from steelyard.cli._arena_upgrade import upgrade
-from steelyard.cli._arena_users import user
 from steelyard.cli._nested import add_question
 from steelyard.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
 from steelyard.cli._print import (
@@ -57,6 +54,16 @@ arena = App(
     help_format="plaintext",
 )
 task = App(name="task", help="Add, list or show tasks.", help_format="plaintext")
+user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
+rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
+season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
+for _group, _names in (
+    (user, ("add", "list")),
+    (rating, ("assign", "pending", "add", "list")),
+    (season, ("create", "list", "show", "verify")),
+):
+    for _name in _names:
+        add_question(_group, f"arena_{_group.name[0]}_{_name}")
 
 
 def init(
@@ -210,34 +217,6 @@ def _followed(*, shown: bool) -> Iterator[FileProgress]:
         ) from error
 
 
-def rescore(
-    tasks: Annotated[list[str] | None, Parameter(help="Task ids (default: all).", negative="")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    profile: Annotated[str | None, Parameter(help="Change the profile of the arena.")] = None,
-    policy: Annotated[str | None, Parameter(help="Change the baseline policy of the arena.")] = None,
-    json: Json = False,
-) -> int:
-    """Rescore all submissions, for example under another profile.
-
-    Under the as-submitted policy, existing scores do not change: only baselines and ranks are recomputed, and a
-    new profile applies only to new submissions.
-
-    Example: steelyard arena rescore --profile mine.toml
-    """
-    from steelyard.questions import rescore as score_again  # brings SQLAlchemy
-    from steelyard.reports import rescored_line
-
-    done = score_again(store, list(tasks or ()), profile=profile, policy=policy)
-    if json:
-        print_json(done.to_dict())
-    else:
-        print_lines([rescored_line(done)])
-    print_findings(done.findings)
-    return 0
-
-
 def notify(
     *,
     targets: Annotated[OnePath, Parameter(help="TOML file with the notification targets.")],
@@ -289,13 +268,13 @@ for _command, _group in (
     (task, SET_UP),
     (user, SET_UP),
     (submit, SUBMIT),
-    (withdraw, SUBMIT),
+    ("arena_withdraw", SUBMIT),
     ("arena_show", SUBMIT),
     (views.watch, SUBMIT),
     (views.leaderboard, LEADERBOARD),
     ("arena_history", LEADERBOARD),
     ("arena_changes", LEADERBOARD),
-    (rescore, LEADERBOARD),
+    ("arena_rescore", LEADERBOARD),
     (views.compare_profiles, LEADERBOARD),
     (views.bias, LEADERBOARD),
     (review, MODERATE),

@@ -14,9 +14,6 @@ from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
 from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer, submit_files, submit_runs
-from steelyard.questions.arena.rating_pending import Assignments
-from steelyard.questions.arena.season_show import Season
-from steelyard.questions.arena.user_list import Registry
 from steelyard.records import (
     DecodeError,
     Rejected,
@@ -28,11 +25,8 @@ from steelyard.records import (
     convert_task,
 )
 from steelyard.results import (
-    ASSIGNMENT_SEED,
     Leaderboard,
-    Rated,
     Receipt,
-    Reviewed,
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
@@ -78,15 +72,22 @@ class RemoteArena(ArenaMethods):
         """Return the server's answer to a question: `sy.measure(sy.connect(url), by="tier")`."""
         if not question.path:
             raise UsageError(f"{question.name} is not available on a server")
-        path, pairs = question.path, []
+        path, stated = question.path, {}
         for declared, value in options.chosen():
             if declared.local:
                 raise UsageError(f"{option(declared.name)} is not available on a server")
             if (part := f"{{{declared.name}}}") in path:
-                path = path.replace(part, quote(str(value), safe=""))
+                path = path.replace(part, _segment(str(value)))
             else:
-                texts = option_texts(value, is_repeated=declared.is_repeated)
-                pairs += [(declared.name, text) for text in texts]
+                stated[declared] = value
+        if question.scope is not None:
+            body = {declared.name: value for declared, value in stated.items()}
+            return read_answer(question.answer, self._server.post(path, body))
+        pairs = [
+            (declared.name, text)
+            for declared, value in stated.items()
+            for text in option_texts(value, is_repeated=declared.is_repeated)
+        ]
         if question.paged:
             return self._whole(path, pairs, question.paged, question.answer)
         return read_answer(question.answer, self._server.get(path, pairs))
@@ -130,20 +131,6 @@ class RemoteArena(ArenaMethods):
             outcomes += settled
         return outcomes
 
-    def review(
-        self, submission_id: str, decision: str, *, by: str | None = None, reason: str | None = None
-    ) -> Reviewed:
-        """Review a submission: `accept`, `exclude` or `reinstate`. The log shows the name of the token."""
-        _reject_by(by)
-        body = {"decision": decision, "reason": reason}
-        return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/review", body), Reviewed)
-
-    def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
-        """Withdraw a submission as the owner of the token."""
-        _reject_by(by)
-        body = {"reason": reason}
-        return _converted(self._server.post(f"/submissions/{_segment(submission_id)}/withdraw", body), Reviewed)
-
     def task_leaderboard(
         self,
         task: str,
@@ -181,53 +168,13 @@ class RemoteArena(ArenaMethods):
         """Return the systematic advantages of agents across tasks."""
         return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
 
-    def add_user(self, kind: str, identity: str, *, name: str | None = None, team: str | None = None) -> Registry:
-        """Register or update a person, team or tool."""
-        body = {"kind": kind, "id": identity, "name": name, "team": team}
-        return _converted(self._server.post("/users", body), Registry)
-
-    def add_rating(
-        self,
-        submission: str,
-        *,
-        reviewer: str,
-        score: float,
-        criterion: str | None = None,
-        comment: str | None = None,
-    ) -> Rated:
-        """Rate a submission from 0 to 100 as the owner of the token; `reviewer` must be its id."""
-        body = {"score": score, "criterion": criterion, "comment": comment}
-        rated = _converted(self._server.post(f"/submissions/{_segment(submission)}/ratings", body), Rated)
-        if rated.reviewer != reviewer:
-            raise UsageError(f"the token belongs to reviewer {rated.reviewer!r}", hint=f"reviewer={rated.reviewer!r}")
-        return rated
-
-    def assign_reviewers(
-        self,
-        task: str,
-        *,
-        reviewers: Sequence[str] = (),
-        per_submission: int | None = None,
-        seed: int = ASSIGNMENT_SEED,
-        unblind: bool = False,
-    ) -> Assignments:
-        """Assign reviewers to every submission for a task, balanced and without conflicts of interest."""
-        _reject_unblind(unblind=unblind)
-        body = {"task": task, "reviewers": list(reviewers), "per_submission": per_submission, "seed": seed}
-        return _converted(self._server.post("/assignments", body), Assignments)
-
-    def create_season(self, name: str, *, tasks: Sequence[str] = ()) -> Season:
-        """Freeze the current leaderboard as a season."""
-        return _converted(self._server.post("/seasons", {"name": name, "tasks": list(tasks)}), Season)
-
     def agent(self, agent: str) -> ToolMetrics:
         """Return the metrics of one agent, with its submissions ranked against each other."""
         return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
 
-    def weights(self, *, fit: bool = False) -> WeightVersions:
-        """Return the versions of the weights fitted to ratings; with `fit`, fit a new version first."""
-        response = self._server.post("/weights", {}) if fit else self._server.get("/weights")
-        return _converted(response, WeightVersions)
+    def weights(self) -> WeightVersions:
+        """Return the versions of the weights fitted to ratings."""
+        return _converted(self._server.get("/weights"), WeightVersions)
 
     def _whole(
         self,
@@ -313,13 +260,3 @@ def _segment(name: str) -> str:
         return quote(name, safe="")
     except UnicodeEncodeError as error:
         raise InputError(f"{name[:200]!r} contains a lone surrogate", hint="use valid UTF-8") from error
-
-
-def _reject_unblind(*, unblind: bool) -> None:
-    if unblind:
-        raise UsageError("ratings on a server are always blinded", hint="open the store directly to use unblind=True")
-
-
-def _reject_by(by: str | None) -> None:
-    if by is not None:
-        raise UsageError("decisions on a server are logged under the token name", hint="remove by=")

@@ -29,6 +29,7 @@ LATER = frozenset({429, 502, 503, 504})
 MAX_ANSWER_LENGTH = 1 << 30
 MAX_ERROR_CHARS = 500
 _QUERY = re.compile(r"\?([a-z_]+)=([^\s&,;)]+)")
+_BODY = re.compile(r'"([a-z_]+)": (?:"([^"]*)"|(true|false|-?[\d.]+))')
 
 
 class Answer(NamedTuple):
@@ -155,9 +156,12 @@ def _written(value: object) -> str:
 
 
 def _mentioned(value: object) -> str | None:
-    """Return a text in which options of a query are mentions, so that they are spelled as in Python."""
+    """Return a text in which options of a query or a body are mentions, so that they are spelled as in Python."""
     text = _text(value)
-    return None if text is None else _QUERY.sub(lambda query: option(query[1], query[2]), text)
+    if text is None:
+        return None
+    text = _QUERY.sub(lambda query: option(query[1], query[2]), text)
+    return _BODY.sub(lambda stated: option(stated[1], stated[2] or stated[3].capitalize()), text)
 
 
 def _text(value: object) -> str | None:

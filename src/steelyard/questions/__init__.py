@@ -24,13 +24,7 @@ if TYPE_CHECKING:
         add_tasks as add_tasks,
         arena_settings as arena_settings,
         notifier as notifier,
-        rescore as rescore,
-        review_submission as review_submission,
         submit_files as submit_files,
-        withdraw_submission as withdraw_submission,
-    )
-    from steelyard.questions._arena_models import (
-        fit_models as fit_models,
     )
     from steelyard.questions._arena_object import (
         LocalArena as LocalArena,
@@ -38,9 +32,6 @@ if TYPE_CHECKING:
         open_arena as open_arena,
     )
     from steelyard.questions._arena_people import (
-        add_rating as add_rating,
-        add_user as add_user,
-        assign_reviewers as assign_reviewers,
         weights as weights,
     )
     from steelyard.questions._arena_requests import (
@@ -48,13 +39,9 @@ if TYPE_CHECKING:
         NumberedLine as NumberedLine,
         add_task_from as add_task_from,
         refusal_status as refusal_status,
-        withdraw_as as withdraw_as,
     )
     from steelyard.questions._arena_runs import (
         submit_runs as submit_runs,
-    )
-    from steelyard.questions._arena_seasons import (
-        create_season as create_season,
     )
     from steelyard.questions._arena_upgrade import (
         upgrade_arena as upgrade_arena,

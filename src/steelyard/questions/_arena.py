@@ -35,8 +35,6 @@ from steelyard.results import (
     ArenaSettings,
     Policy,
     Receipt,
-    Rescored,
-    Reviewed,
     SendingRound,
     Submitted,
 )
@@ -214,41 +212,6 @@ def _joined(parts: Iterable[Submitted]) -> Submitted:
         rejected=tuple(rejection for part in submitted for rejection in part.rejected),
         notes=tuple(note for part in submitted for note in part.notes),
     )
-
-
-def rescore(
-    arena: Arena | str, tasks: Sequence[str] = (), *, profile: str | None = None, policy: str | None = None
-) -> Rescored:
-    """Rescore the submissions of some or all tasks, optionally under a new profile or policy."""
-    arena = opened(arena)
-    count = Arena.rescore(  # an arena's own method may be this command
-        arena,
-        list(tasks) or None,
-        profile=load_profile(profile) if profile else None,
-        policy=policy_named(policy) if policy else None,
-    )
-    doubts = doubts_about(arena, [task for task in arena.tasks() if not tasks or task.id in tasks])
-    return Rescored(
-        submissions=count,
-        rescored=count if arena.policy == "current" else 0,
-        profile=arena.rules.name,
-        policy=arena.policy,
-        findings=tuple(doubts),
-    )
-
-
-def review_submission(
-    arena: Arena | str, submission: str, decision: str, *, by: str | None = None, reason: str | None = None
-) -> Reviewed:
-    """Review a submission: `accept`, `exclude` (requires a reason) or `reinstate`."""
-    return opened(arena).review(submission, decision, by=by, reason=reason)
-
-
-def withdraw_submission(
-    arena: Arena | str, submission: str, *, by: str | None = None, reason: str | None = None
-) -> Reviewed:
-    """Withdraw a submission as its submitter."""
-    return opened(arena).withdraw(submission, by=by, reason=reason)
 
 
 class Notifier(NamedTuple):

@@ -1,7 +1,7 @@
 """The arena as an object: the commands of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
-owner of the store (`rescore`, `fit_models`, `compare_profiles`, `season_verify`, `watch`, `notifier`) exist only here.
+owner of the store (`compare_profiles`, `season_verify`, `watch`, `notifier`) exist only here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
-from steelyard.questions import _arena, _arena_models, _arena_people, _arena_runs, _arena_seasons, _arena_views
+from steelyard.questions import _arena, _arena_people, _arena_runs, _arena_views
 from steelyard.questions._question import ArenaMethods
 from steelyard.questions.arena.season_verify import Verification, verify_manifest
 from steelyard.settings import DEFAULT_STORE
@@ -25,7 +25,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
-    rescore = _arena.rescore  # type: ignore[assignment] # the command takes a profile name and returns a summary
     task_leaderboard = _arena_views.task_leaderboard
     all_leaderboards = _arena_views.all_leaderboards
     leaderboard = _arena_views.leaderboard
@@ -33,12 +32,7 @@ class LocalArena(ArenaMethods, arena.Arena):
     agent = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
-    add_user = _arena_people.add_user
-    add_rating = _arena_people.add_rating
-    assign_reviewers = _arena_people.assign_reviewers
     weights = _arena_people.weights
-    create_season = _arena_seasons.create_season
-    fit_models = _arena_models.fit_models
 
     def season_verify(self, manifest: Path | str) -> Verification:
         """Verify a manifest file against this arena."""

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.arena import Arena, SubmissionOutcome, evaluation, folders_of, people_among
-from steelyard.errors import InputError, PermissionDeniedError, UsageError
+from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
+from steelyard.errors import InputError, UsageError
 from steelyard.prices import open_price_table
 from steelyard.questions._arena import doubts_about
 from steelyard.questions._arena_runs import FromRuns, submission_of
@@ -25,7 +25,7 @@ from steelyard.records import (
     decode_submission,
     json_problem,
 )
-from steelyard.results import AddedTasks, Reviewed
+from steelyard.results import AddedTasks
 
 NumberedLine = tuple[int, bytes]
 """Line of a request and its number, from 1."""
@@ -125,12 +125,3 @@ def _check_folders(task: Task) -> None:
     for folder, field in folders_of(task).items():
         hint = "run steelyard arena task add on the server"
         raise InputError(f"{field} {folder[:200]!r}: local files cannot be sent to a server", hint=hint)
-
-
-def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
-    """Withdraw a submission as its submitter; deny all others, also if the submission has no submitter."""
-    named = evaluation(arena, submission).submitter
-    if named != submitter:
-        hint = "ask a reviewer to exclude it"
-        raise PermissionDeniedError(f"only the submitter can withdraw it, not {submitter!r}", hint=hint)
-    return arena.withdraw(submission, by=submitter, reason=reason)

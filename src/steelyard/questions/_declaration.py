@@ -43,6 +43,8 @@ class Option(NamedTuple):
     """Whether it names local files, runs code or is expensive, so that it is not available over HTTP."""
     positional: bool
     """Whether it is a positional argument."""
+    flag: str
+    """Name on the command line, if it differs: `--as` for `by`."""
 
     @property
     def is_required(self) -> bool:
@@ -61,6 +63,7 @@ class _Declared(NamedTuple):
     short: str
     local: bool
     positional: bool
+    flag: str
 
 
 def doc(
@@ -70,9 +73,10 @@ def doc(
     short: str = "",
     local: bool = False,
     kw_only: bool = True,
+    flag: str = "",
 ) -> Any:  # Any: stands for a value of the annotated type, as `dataclasses.field` does
-    """Declare an option: its help, default, short flag, and whether it is for local use only."""
-    return _Declared(text, default, short, local, not kw_only)
+    """Declare an option: its help, default, flags, and whether it is for local use only."""
+    return _Declared(text, default, short, local, not kw_only, flag)
 
 
 def split_names(text: str) -> list[str]:

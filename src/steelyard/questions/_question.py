@@ -2,7 +2,7 @@
 
 `@question(CompareOptions)` makes a question of a function that takes its input and its options. A question is
 registered because its module is in this package under its name: `questions/compare.py` contains `compare`, and
-`questions/arena/history.py` contains `arena_history`.
+`questions/arena/history.py` contains `arena_history`. An action is a question that changes an arena.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Literal,
     ParamSpec,
@@ -36,6 +37,8 @@ from steelyard.option_names import option
 from steelyard.questions._answer import home_name
 from steelyard.questions._declaration import Options
 from steelyard.questions._opening_runs import Progress, current_progress, prices_of, reject_unrecognized, reporting
+from steelyard.questions._options import Names, Texts
+from steelyard.records import Scope, problem_text
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -50,6 +53,8 @@ AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 Examples: TypeAlias = tuple[Mapping[str, object], ...]
 Takes: TypeAlias = Literal["files", "file", "logs", "store", "nothing"]
 """Input of a question: files, one file, files or else the logs of installed agents, an arena, or none."""
+IN_JSON: dict[Any, Any] = {Names: tuple[str, ...], Texts: tuple[str, ...]}  # Any: types as they are written
+"""Types in a request body of option types; other types are unchanged."""
 PACKAGE, ARENA = "steelyard.questions", "arena_"
 FILES_HELP = "Run records or logs: files, directories, archives; - for stdin."
 
@@ -121,6 +126,14 @@ class Question:
     """Field of the answer with a list that its route returns in pages; empty if there is none."""
     filters: tuple[str, ...]
     """Options that keep the entries of that list with one of their values in the field of the same name."""
+    scope: Scope | None
+    """Scope that the token of a request needs. A question with a scope is an action: it changes the arena."""
+    holder: str
+    """Option that a server sets to the owner of the token; empty if there is none."""
+    check_holder: Callable[[Any, Any], None] | None
+    """Check that the owner of the token may do this (Any: the arena, the options)."""
+    creates: str
+    """Path of what the action creates, in which `{name}` is an option; empty if it creates no resource."""
 
     @property
     def command(self) -> str:
@@ -162,6 +175,42 @@ class Question:
         """Name of the parameter for the input."""
         return next(iter(inspect.signature(self.compute).parameters))
 
+    def body(self, *, without: Collection[str] = ()) -> type[msgspec.Struct]:
+        """Return the options that a request can state, as a struct."""
+        name = self.options.__name__.replace("Options", "Body")
+        fields: list[tuple[str, Any, Any]] = []  # Any: types and defaults
+        for option_name, declared in self.options.declared.items():
+            if not declared.local and option_name not in without:
+                hint = self.options.types()[option_name]
+                kind: Any = Annotated[IN_JSON.get(hint, hint), msgspec.Meta(description=declared.text)]
+                required = declared.is_required and option_name != self.holder
+                fields.append((option_name, kind, msgspec.NODEFAULT if required else declared.default))
+        return msgspec.defstruct(name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+    def options_of(self, given: Sequence[Any], keywords: Mapping[str, Any]) -> Options:  # Any: values of options
+        """Return the options of a call; an unknown keyword is an error that suggests the nearest."""
+        kind = self.options
+        for keyword in keywords:
+            if keyword not in kind.declared:
+                raise UnknownNameError(f"option of {self.name}", keyword, kind.declared)
+        positional = [name for name, declared in kind.declared.items() if declared.positional]
+        for name, declared in kind.declared.items():
+            if declared.is_required and name not in (*keywords, *positional[: len(given)]):
+                raise UsageError(f"missing option {option(name)}", where=self.name)
+        paths = {key: Path(word) for key, word in keywords.items() if isinstance(word, str) and key in kind.paths()}
+        try:
+            return kind(*given, **{**keywords, **paths})
+        except TypeError as error:
+            raise UsageError(f"{self.name}: {error}") from error
+
+    def _check_types(self, options: Options) -> None:
+        """Reject values of other types than declared, with the same error in Python and over HTTP."""
+        body = self.body()
+        try:
+            msgspec.convert({name: getattr(options, name) for name in body.__struct_fields__}, body)
+        except msgspec.ValidationError as error:
+            raise UsageError(problem_text(error), where=self.name) from error
+
     def ask(self, source: Any, options: Options, *, named: Collection[str] = ()) -> Any:  # Any: as above
         """Return the answer about a source, which may be on a server.
 
@@ -171,6 +220,8 @@ class Question:
             if (word := getattr(options, name)) not in choices:
                 hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                 raise UsageError(f"unknown value {word!r} for {option(name)}", hint=hint)
+        if self.scope is not None:
+            self._check_types(options)
         if hasattr(type(source), "ask"):  # a data frame has its columns as attributes
             return source.ask(self, options)
         if self.takes == "store":
@@ -254,6 +305,38 @@ def arena_question(
     return decorate
 
 
+def arena_action(
+    options: Callable[P, OptionsT],
+    *,
+    scope: Scope = "admin",
+    path: str = "",
+    holder: str = "",
+    check_holder: Callable[[Arena, OptionsT], None] | None = None,
+    creates: str = "",
+    examples: Examples = (),
+) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
+    """Make an action of a function that changes an arena: a POST route whose JSON body is the options.
+
+    Without a `path` it is for the owner of the store only.
+    """
+
+    def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:
+        # Any: another protocol
+        made: Any = question(
+            options,
+            takes="store",
+            path=path,
+            scope=scope,
+            holder=holder,
+            check_holder=check_holder,
+            creates=creates,
+            examples=examples,
+        )
+        return cast("QuestionFunction[Arena | str, P, OptionsT, AnswerT]", made(compute))
+
+    return decorate
+
+
 def question(
     options: Callable[P, OptionsT],
     *,
@@ -266,6 +349,10 @@ def question(
     path: str | None = None,
     paged: str = "",
     filters: tuple[str, ...] = (),
+    scope: Scope | None = None,
+    holder: str = "",
+    check_holder: Callable[[Any, OptionsT], None] | None = None,
+    creates: str = "",
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an input and options: the options become keywords of the call.
 
@@ -288,6 +375,10 @@ def question(
             path=f"/{name}" if path is None else path,
             paged=paged,
             filters=filters,
+            scope=scope,
+            holder=holder,
+            check_holder=check_holder,
+            creates=creates,
         )
         first = declared.input_name
 
@@ -303,7 +394,7 @@ def question(
             if chosen is not None and (keywords or given[len(source) :]):
                 raise UsageError(f"{declared.name} accepts options= or single options, not both")
             if chosen is None:
-                chosen = _made(declared, given[len(source) :], keywords)
+                chosen = declared.options_of(given[len(source) :], keywords)
             with reporting(progress):
                 return cast("AnswerT", declared.ask(source[0] if source else None, chosen, named=keywords.keys()))
 
@@ -313,19 +404,6 @@ def question(
         return cast("QuestionFunction[Input, P, OptionsT, AnswerT]", call)
 
     return decorate
-
-
-def _made(declared: Question, given: tuple[Any, ...], keywords: dict[str, Any]) -> Options:  # Any: values of options
-    """Return the options of a call; an unknown keyword is an error that suggests the nearest."""
-    kind = declared.options
-    for keyword in keywords:
-        if keyword not in kind.declared:
-            raise UnknownNameError(f"option of {declared.name}", keyword, kind.declared)
-    paths = {key: Path(word) for key, word in keywords.items() if isinstance(word, str) and key in kind.paths()}
-    try:
-        return kind(*given, **{**keywords, **paths})
-    except TypeError as error:
-        raise UsageError(f"{declared.name}: {error}") from error
 
 
 def _signature(declared: Question) -> inspect.Signature:
@@ -356,7 +434,9 @@ def is_question(name: str) -> bool:
     spec = importlib.util.find_spec(module_name(name))
     loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
     names = loader.get_code(module_name(name)).co_names if loader else ()
-    return "page" in names and not {"question", "log_question", "plain_question", "arena_question"}.isdisjoint(names)
+    return "arena_action" in names or (
+        "page" in names and not {"question", "log_question", "plain_question", "arena_question"}.isdisjoint(names)
+    )
 
 
 def question_summary(name: str) -> str:

@@ -12,15 +12,9 @@ if TYPE_CHECKING:
         bias_line as bias_line,
         event_line as event_line,
         profile_lines as profile_lines,
-        rescored_line as rescored_line,
-        reviewed_lines as reviewed_lines,
         submitted_line as submitted_line,
     )
-    from steelyard.reports._arena_models import (
-        fit_lines as fit_lines,
-    )
     from steelyard.reports._arena_ratings import (
-        rated_line as rated_line,
         weights_lines as weights_lines,
     )
     from steelyard.reports._arena_tables import (

@@ -11,9 +11,7 @@ from steelyard.results import (
     ArenaEvent,
     Leader,
     ProfileComparison,
-    Rescored,
     Review,
-    Reviewed,
     Submitted,
     ToolBias,
     criteria_text,
@@ -63,27 +61,6 @@ def review_line(review: Review) -> str:
     return f"{review.decided_at}  {review.task_id}  {review.submission_id}  {review.decision}{who}{why}"
 
 
-def reviewed_lines(reviewed: Reviewed) -> Iterator[str]:
-    """Yield the result of a decision."""
-    if reviewed.review is not None:
-        yield review_line(reviewed.review)
-    same = "" if reviewed.changed else "no change: "
-    yield (
-        f"{same}{reviewed.submission_id} {'is excluded' if reviewed.status == 'excluded' else 'is included'};"
-        f" {reviewed.task_id} has {counted(reviewed.submissions, 'submission')}, baseline version"
-        f" {reviewed.baseline_version}"
-    )
-
-
-def rescored_line(rescored: Rescored) -> str:
-    """Return the result of a rescore."""
-    shown = counted(rescored.submissions, "submission")
-    if rescored.policy == "current":
-        return f"{shown} rescored with profile {rescored.profile}, policy current"
-    return (
-        f"policy as-submitted: {shown} ranked by their original scores; new submissions are scored by"
-        f" {rescored.profile}, which also sets the baselines"
-    )
 
 
 def bias_line(bias: ToolBias) -> str:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.formatting import counted
-from steelyard.results import Rated, WeightVersions
-
-
-def rated_line(rated: Rated) -> str:
-    """What was rated, and whether it counts in a score."""
-    what = f" on {rated.criterion}" if rated.criterion else ""
-    before = "" if rated.replaces is None else f" (previously {rated.replaces:g})"
-    counts = "included in correctness" if rated.counts else "not part of any score"
-    return f"{rated.submission_id}: {rated.score:g}{what} by {rated.reviewer}{before}; {counts}."
+from steelyard.results import WeightVersions
 
 
 def weights_lines(result: WeightVersions) -> Iterator[str]:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         CorrectnessModel as CorrectnessModel,
         CorrectnessPrediction as CorrectnessPrediction,
         FittedModel as FittedModel,
-        FittedModels as FittedModels,
         ModelEstimates as ModelEstimates,
         PredictedScore as PredictedScore,
         TaskDifficulty as TaskDifficulty,
@@ -62,9 +61,7 @@ if TYPE_CHECKING:
         version_text as version_text,
     )
     from steelyard.results._arena_ratings import (
-        ASSIGNMENT_SEED as ASSIGNMENT_SEED,
         Assignment as Assignment,
-        Rated as Rated,
     )
     from steelyard.results._arena_receipts import (
         AddedTasks as AddedTasks,
@@ -75,7 +72,6 @@ if TYPE_CHECKING:
     from steelyard.results._arena_reviews import (
         Decision as Decision,
         Review as Review,
-        Reviewed as Reviewed,
     )
     from steelyard.results._arena_rows import (
         FieldsResult as FieldsResult,
@@ -89,7 +85,6 @@ if TYPE_CHECKING:
         ArenaSettings as ArenaSettings,
         CombinationBaseline as CombinationBaseline,
         FilesKept as FilesKept,
-        Rescored as Rescored,
         criteria_text as criteria_text,
     )
     from steelyard.results._arena_tools import (

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
-
-from steelyard.records import Finding
-from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._base import Row
 
 Key = dict[str, str | None]
 """A tool: its agent and model, or the one of them that the profile groups by."""
@@ -181,22 +175,6 @@ class FittedModel(VersionOf, frozen=True, kw_only=True):
     """False if the latest version was fitted to the same data under the same profile."""
     reason: str | None
     """Why no model could be fitted, or why the fixed weights remain; None otherwise."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class FittedModels(FieldsResult):
-    """Model versions in effect after fitting."""
-
-    profile: str
-    versions: tuple[FittedModel, ...]
-    findings: tuple[Finding, ...] = ()
-
-    def _about(self) -> str:
-        return ", ".join(f"{each.kind} version {each.number}" for each in self.versions) or "nothing"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per model."""
-        return flat_rows(self.versions)
 
 
 class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import msgspec
 
 from steelyard.formatting import counted
-from steelyard.records import Finding
 from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_rows import FieldsResult
 from steelyard.results._base import Row
@@ -56,24 +55,3 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
     """With `last_updated`, the time of the last submission; None if there are too few."""
     reason: str | None
     """Why there is no baseline; None if there is one."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Rescored(FieldsResult):
-    """Result of a rescore."""
-
-    submissions: int
-    """Number of submissions that were ranked again."""
-    rescored: int
-    """Number of submissions that were rescored; 0 under `as-submitted`."""
-    profile: str
-    policy: Policy
-    findings: tuple[Finding, ...]
-    """Tasks whose category has no weights."""
-
-    def _about(self) -> str:
-        return f"{self.rescored:,} of {self.submissions:,} submissions rescored; {self.profile}, {self.policy}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row without the findings."""
-        return [{name: value for name, value in self._shape().items() if name != "findings"}]

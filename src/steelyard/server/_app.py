@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from steelyard.errors import NoValidInputError, RequestError, SteelyardError
+from steelyard.option_names import Surface
 from steelyard.server._answers import answer, asked_form
 from steelyard.server._assets import asset_response
 from steelyard.server._pages import navigation, problem_page
@@ -59,7 +60,8 @@ class Application:
             if has_begun:
                 raise
             page = None if _is_api(path) else partial(problem_page, self.site)
-            failure = problem_response(error, path, page=page)
+            surface: Surface = "json" if scope["method"] == "POST" else "http"
+            failure = problem_response(error, path, page=page, surface=surface)
             await failure(scope, receive, send_noting)
 
     async def _respond(self, request: Request, path: str) -> Response:

@@ -81,7 +81,6 @@ def _task_leaderboard(source: ArenaSource, values: Values, query: TaskLeaderboar
 
 TASK = question_route("arena_task_show", page="")
 SUBMISSION = question_route("arena_show")
-SEASON = question_route("arena_season_show")
 
 ARENA_ROUTES = (
     question_route("arena_task_list"),
@@ -129,7 +128,7 @@ ARENA_ROUTES = (
     question_route("arena_rating_pending"),
     question_route("arena_rating_list"),
     question_route("arena_season_list"),
-    SEASON,
+    question_route("arena_season_show"),
     Route(
         path="/agents/{agent}",
         sentence="Metrics of one agent, with its submissions ranked against each other.",

@@ -12,6 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from steelyard.errors import RequestError, SteelyardError
+from steelyard.option_names import Surface
 from steelyard.pages import json_bytes
 from steelyard.plain_text import clean
 from steelyard.records import Redaction
@@ -51,7 +52,7 @@ def without_folders(text: str) -> str:
     return _FOLDERS.sub("", text)
 
 
-def problem_of(error: Exception, instance: str) -> Problem:
+def problem_of(error: Exception, instance: str, *, surface: Surface = "http") -> Problem:
     """Return the problem details of an error; log unexpected errors under an id."""
     if not isinstance(error, SteelyardError):
         identity = secrets.token_hex(8)
@@ -61,7 +62,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
         )
         instance = f"{instance}#{identity}"
     else:
-        problem = error.shown_on("http")
+        problem = error.shown_on(surface)
     shown = Redaction().tree((problem.message, problem.hint, problem.where))  # a suggested name may contain a key
     detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
     return Problem(
@@ -86,9 +87,11 @@ def headers_of(error: Exception) -> dict[str, str]:
     return headers | {"Cache-Control": "no-store"}
 
 
-def problem_response(error: Exception, instance: str, *, page: Callable[[Problem], str] | None = None) -> Response:
+def problem_response(
+    error: Exception, instance: str, *, page: Callable[[Problem], str] | None = None, surface: Surface = "http"
+) -> Response:
     """Return the error response: problem details or an HTML page."""
-    problem = problem_of(error, instance)
+    problem = problem_of(error, instance, surface=surface)
     if page is not None:
         body, kind = page(problem).encode("utf-8", "replace"), "text/html; charset=utf-8"
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
 from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
@@ -159,11 +159,12 @@ class Route:
 
 def address(route: Route, values: Mapping[str, str], *, api: bool = True) -> str:
     """Return the path with percent-encoded path parameters."""
-    from urllib.parse import quote
+    return filled(f"{API}{route.path}" if api else route.page_path or route.path, values)
 
-    path = route.path if api else route.page_path or route.path
-    filled = re.sub(r"\{(\w+)\}", lambda match: quote(values[match[1]], safe=""), path)
-    return f"{API}{filled}" if api else filled
+
+def filled(path: str, values: Mapping[str, str]) -> str:
+    """Return a path with its parameters as percent-encoded segments."""
+    return re.sub(r"\{(\w+)\}", lambda match: quote(values[match[1]], safe=""), path)
 
 
 class Match:

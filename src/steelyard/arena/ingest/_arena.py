@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from sqlalchemy import select
@@ -47,15 +47,16 @@ from steelyard.records import (
     convert_task,
     now_microseconds,
 )
-from steelyard.results import Decision, Policy, Reviewed
+from steelyard.results import Decision, Policy
 from steelyard.store import Store
 from steelyard.store.schema import settings, tasks
 from steelyard.suggestions import nearest
 
+if TYPE_CHECKING:
+    from steelyard.arena.ingest._reviewing import Decided
+
 COLLECTOR_RESTS_FROM = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""
-DECISIONS: Mapping[str, Decision] = {"accept": "accepted", "exclude": "excluded", "reinstate": "reinstated"}
-"""What a reviewer may do, and the decision that the log keeps of it."""
 
 
 class RulesWithTasks(NamedTuple):
@@ -297,7 +298,7 @@ class Arena:
         if rules != self.rules:
             self.rules = rules
 
-    def rescore(
+    def rescore_tasks(
         self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
     ) -> int:
         """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on.
@@ -323,35 +324,20 @@ class Arena:
         self._adopt(settled_rules, settled_policy)
         return count
 
-    def review(
-        self,
-        submission_id: str,
-        decision: str,
-        *,
-        by: str | None = None,
-        reason: str | None = None,
-    ) -> Reviewed:
-        """Settle the review of a submission: `accept`, `exclude`, or `reinstate`, which takes an exclusion back.
+    def decide(
+        self, submission_id: str, decision: Decision, *, by: str | None = None, reason: str | None = None
+    ) -> Decided:
+        """Accept, exclude, withdraw or reinstate a submission; `by` is who decides.
 
-        `by` names the person who decides.
         An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
         others. An exclusion needs a reason. Deciding the same again changes nothing.
         """
-        if decision not in DECISIONS:
-            raise UnknownNameError("decision", decision, DECISIONS)
-        return self._decide(submission_id, DECISIONS[decision], by, reason)
-
-    def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
-        """Exclude a submission as its submitter; `by` names the submitter if the submission does not."""
-        return self._decide(submission_id, "withdrawn", by, reason)
-
-    def _decide(self, submission_id: str, decision: Decision, by: str | None, reason: str | None) -> Reviewed:
         from steelyard.arena.ingest._reviewing import Request, check_request, decide  # heavy: it loads numpy
 
         request = Request(submission_id, decision, by, reason)
         check_request(request)
 
-        def work(connection: Connection) -> Reviewed:
+        def work(connection: Connection) -> Decided:
             self.refresh(connection)
             return decide(connection, request, rules=self.rules, policy=self.policy, now=now_microseconds())
 

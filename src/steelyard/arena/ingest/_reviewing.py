@@ -6,7 +6,7 @@ log, the baseline's version number, the events and the id, which stays taken, ke
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sqlalchemy import insert, select, update
@@ -29,7 +29,7 @@ from steelyard.arena.scoring import (
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records import MAX_NAME_BYTES, is_storable, is_too_long
-from steelyard.results import Decision, Policy, Receipt, Reviewed
+from steelyard.results import Decision, Policy, Receipt, Review
 from steelyard.store.schema import reviews, submissions, tasks
 
 MAX_REASON_LENGTH = 10_000
@@ -44,6 +44,18 @@ class Request(NamedTuple):
     decision: Decision
     by: str | None
     reason: str | None
+
+
+class Decided(NamedTuple):
+    """A submission after a decision."""
+
+    submission_id: str
+    task_id: str
+    status: Literal["counted", "excluded"]
+    changed: bool
+    review: Review | None
+    submissions: int
+    baseline_version: int
 
 
 def check_request(request: Request) -> None:
@@ -63,7 +75,7 @@ def check_request(request: Request) -> None:
             raise UsageError(f"{what} is longer than {limit}", hint="shorten it")
 
 
-def decide(connection: Connection, request: Request, *, rules: Rules, policy: Policy, now: int) -> Reviewed:
+def decide(connection: Connection, request: Request, *, rules: Rules, policy: Policy, now: int) -> Decided:
     """Write the decision and all that follows from it; what was decided before changes nothing."""
     task_id = _task_of(connection, request.submission_id)
     stored_task = find_task(connection, task_id, rules)
@@ -83,7 +95,7 @@ def decide(connection: Connection, request: Request, *, rules: Rules, policy: Po
         if request.decision != "accepted":
             _take(connection, row, state, number, rules=rules, policy=policy, now=now)
     log = read_reviews(connection, stored_task.key, row["ordinal"])
-    return Reviewed(
+    return Decided(
         submission_id=row["id"],
         task_id=task_id,
         status="excluded" if row["ordinal"] in decisions_after(log).excluded else "counted",

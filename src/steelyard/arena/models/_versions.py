@@ -14,7 +14,7 @@ from steelyard.arena.models._submission_columns import SubmissionColumns, accept
 from steelyard.arena.scoring import ABILITIES, ModelsTable, fitted_model
 from steelyard.errors import UsageError
 from steelyard.records import Finding
-from steelyard.results import Abilities, Anomaly, CorrectnessModel, FittedModel, FittedModels, Policy
+from steelyard.results import Abilities, Anomaly, CorrectnessModel, FittedModel, Policy
 from steelyard.store import KeptVersion, model_seen, model_version, save_model
 
 CORRECTNESS = "correctness"
@@ -23,8 +23,11 @@ SWITCHED_OFF = "the arena's profile does not enable models"
 HINT = "rescore the arena with the profile arena-models-1"
 
 
-def fit_models(arena: Arena) -> FittedModels:
-    """Fit all enabled models to the included submissions as currently scored; keep versions fitted to the same data."""
+def fit_models(arena: Arena) -> tuple[list[FittedModel], tuple[Finding, ...]]:
+    """Fit all enabled models to the included submissions as currently scored; return the versions and the anomalies.
+
+    A version fitted to the same data is kept.
+    """
     with arena.read() as connection:
         rules, policy, table = arena.rules, arena.policy, arena.rules.models
         if table is None:
@@ -43,7 +46,7 @@ def fit_models(arena: Arena) -> FittedModels:
         versions.append(fitted_model(version, fitted.reason))
         if isinstance(fitted, Abilities):
             findings = anomaly_findings(fitted.anomalies)
-    return FittedModels(profile=rules.name, versions=tuple(versions), findings=findings)
+    return versions, findings
 
 
 def _keep(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         rating_table as rating_table,
     )
     from steelyard.arena.ratings._ratings import (
-        Given as Given,
+        NewRating as NewRating,
         assign as assign,
         assignments_of as assignments_of,
         rate as rate,

@@ -16,7 +16,7 @@ from steelyard.arena.scoring import Rules, latest_ratings
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
-from steelyard.results import Assignment, Rated
+from steelyard.results import Assignment
 from steelyard.store.schema import assignments, ratings, submissions, tasks
 
 MAX_COMMENT_LENGTH = 10_000
@@ -26,7 +26,7 @@ BLINDED = "entry-"
 """How the name of a submission begins whose own is hidden from those who rate it."""
 
 
-class Given(NamedTuple):
+class NewRating(NamedTuple):
     """A new rating."""
 
     submission: str
@@ -36,7 +36,20 @@ class Given(NamedTuple):
     comment: str | None
 
 
-def check_rating(given: Given) -> None:
+class StoredRating(NamedTuple):
+    """A rating in the store, and what it changed."""
+
+    submission_id: str
+    task_id: str
+    reviewer: str
+    criterion: str | None
+    score: float
+    comment: str | None
+    replaces: float | None
+    counts: bool
+
+
+def check_rating(given: NewRating) -> None:
     """Reject an invalid rating."""
     if not math.isfinite(given.score) or not 0 <= given.score <= 100:
         raise UsageError(f"score {given.score:g} is not between 0 and 100", hint=option("score", "0..100"))
@@ -49,18 +62,18 @@ def check_rating(given: Given) -> None:
         raise UsageError(f"the comment is longer than {MAX_COMMENT_LENGTH:,} characters", hint="shorten it")
 
 
-def rate(arena: Arena, given: Given) -> Rated:
+def rate(arena: Arena, given: NewRating) -> StoredRating:
     """Keep a rating, in one transaction with what counts of it. A later one by the same reviewer replaces it."""
     check_rating(given)
 
-    def work(connection: Connection) -> Rated:
+    def work(connection: Connection) -> StoredRating:
         arena.refresh(connection)
         return _rate(connection, given, arena)
 
     return arena.store.in_transaction(work)
 
 
-def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
+def _rate(connection: Connection, given: NewRating, arena: Arena) -> StoredRating:
     row = _submission(connection, given)
     task = find_task(connection, row["task_id"], arena.rules)
     check_switched_on(arena.rules, task.task)
@@ -78,7 +91,7 @@ def _rate(connection: Connection, given: Given, arena: Arena) -> Rated:
         values |= {"criterion": given.criterion, "score": given.score, "comment": given.comment}
         number = connection.execute(insert(ratings).values(values).returning(ratings.c.number)).scalar_one()
     counts = count_ratings(connection, task, row, rating_number=number, rules=arena.rules, policy=arena.policy, now=now)
-    return Rated(
+    return StoredRating(
         submission_id=row["id"],
         task_id=task.task.id,
         reviewer=given.reviewer,
@@ -98,7 +111,7 @@ def check_switched_on(rules: Rules, task: Task | None) -> None:
         raise UsageError(f"the profile {rules.name} does not enable peer review", hint=hint)
 
 
-def _submission(connection: Connection, given: Given) -> RowMapping:
+def _submission(connection: Connection, given: NewRating) -> RowMapping:
     """The submission of that id, or the one that the reviewer knows by a blinded name."""
     wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks)
     name = given.submission

@@ -29,9 +29,9 @@
     },
   };
 
-  const send = async (form, body, type) => {
+  const send = async (form, body, type, address = form.action) => {
     const token = form.elements.token.value.trim();
-    const response = await fetch(form.action, {
+    const response = await fetch(address, {
       method: "POST",
       headers: { "Content-Type": type, ...(token ? { Authorization: `Bearer ${token}` } : {}) },
       body,
@@ -55,12 +55,9 @@
   const problem = (body) => [body.detail ?? body.title, body.hint].filter(Boolean).join(". ");
 
   const decide = async (form) => {
-    const fields = {};
-    for (const name of ["decision", "reason"]) {
-      const value = form.elements[name].value.trim();
-      if (value) fields[name] = value;
-    }
-    const { ok, answers } = await send(form, JSON.stringify(fields), "application/json");
+    const reason = form.elements.reason.value.trim();
+    const address = `${form.action}/${form.elements.decision.value}`;
+    const { ok, answers } = await send(form, JSON.stringify(reason ? { reason } : {}), "application/json", address);
     if (!ok) return [element("p", "refused", problem(answers[0]))];
     const again = element("a", "", "Reload this page");
     again.href = location.href;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -54,3 +55,11 @@ def who(agent: str | None, model: str | None) -> str:
     """Return whose submission it is, in parentheses, to follow its id."""
     names = " / ".join(name for name in (agent, model) if name)
     return f" ({names})" if names else ""
+
+
+def login_name() -> str | None:
+    """Return the login name, or None if the system does not know it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
