@@ -303,7 +303,7 @@ COMMAND_WORDS: dict[str, Sequence[str]] = {
     "arena model abilities": MODELS,
     "arena model predict": ("task-1", *MODELS),
     "arena model correctness": ("task-0", *MODELS),
-    "arena model weights": ("--fit", *ARENA),
+    "arena model weights": ARENA,
     "arena changes": ("--since", "2026-01-01", *ARENA),
     "arena season create": ("2026-12", *ARENA),
     "arena season show": ("2026-11", *ARENA),

@@ -111,7 +111,8 @@ def _examples(question: Question) -> str:
         source = given.pop("", "runs.jsonl" if question.takes in ("files", "file") else "")
         places = [name for name, option in question.options.declared.items() if option.positional]
         words = [str(each) for each in (source, *(given.pop(name, "") for name in places)) if each]
-        given = {question.options.declared[name].flag or name: value for name, value in given.items()}
+        flags = {name: option.flag for name, option in question.options.declared.items() if option.flag}
+        given = {flags.get(name, name): value for name, value in given.items()}
         lines.append(f"Example: {command_text(question.command.split(), words, given)}")
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ def weights_lines(result: WeightVersions) -> Iterator[str]:
     """Yield the version in force, its data, and how well each part discriminates between submissions."""
     if not result.versions:
         on = (
-            "steelyard arena model weights fits them on request"
+            "steelyard arena model fit"
             if result.is_on
             else "use a profile with dynamic_weights, such as arena-community"
         )

@@ -102,7 +102,8 @@ def _action_route(question: Question) -> Route:
         status=201 if question.creates else 200,
         respond=respond,
     )
-    return replace(route, body=question.body(without=route.parameters))
+    command = " ".join([question.command, *(f"{{{name}}}" for name in route.parameters)])
+    return replace(route, command=command, body=question.body(without=route.parameters))
 
 
 def _stated(question: Question, call: Call, values: dict[str, Any]) -> Options:  # Any: JSON values

@@ -61,8 +61,8 @@ def page(answer: FittedModels) -> pages.Page:
     columns = (
         pages.text_column("kind", "model", [each.kind for each in versions]),
         pages.count_column("number", "version", [each.number for each in versions]),
-        pages.text_column("is_new", "fit", ["new" if each.is_new else "unchanged (same data)" for each in versions]),
-        pages.count_column("seen", "submissions or ratings", [each.seen for each in versions]),
+        pages.text_column("is_new", "fit", ["new" if each.is_new else "unchanged" for each in versions]),
+        pages.count_column("seen", "n", [each.seen for each in versions]),
         spared(pages.text_column("reason", "why not fitted", [each.reason for each in versions])),
     )
     new = counted(sum(each.is_new for each in versions), "new version")
@@ -71,4 +71,5 @@ def page(answer: FittedModels) -> pages.Page:
         title="Which model versions are in effect?",
         answer=f"{new} of {counted(len(versions), 'model')} under profile {answer.profile}.",
         table=pages.PageTable(caption="Models", columns=columns),
+        legend=("n: number of submissions, or of ratings for weights.",),
     )
