@@ -74,7 +74,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clock(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # what is there is of an earlier time
     """Every copy of a store is changed at the same time, so that all answers are equal."""
     now = time.time_ns()
-    monkeypatch.setattr("steelyard.records._moments.time_ns", lambda: now)
+    monkeypatch.setattr("steelyard.records._times.time_ns", lambda: now)
 
 
 @pytest.fixture

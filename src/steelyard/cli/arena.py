@@ -57,13 +57,13 @@ task = App(name="task", help="Add, list or show tasks.", help_format="plaintext"
 user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
 rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
-for _group, _names in (
+for _app, _names in (
     (user, ("add", "list")),
     (rating, ("assign", "pending", "add", "list")),
     (season, ("create", "list", "show", "verify")),
 ):
     for _name in _names:
-        add_question(_group, f"arena_{_group.name[0]}_{_name}")
+        add_question(_app, f"arena_{_app.name[0]}_{_name}")
 
 
 def init(

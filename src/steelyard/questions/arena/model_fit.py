@@ -32,7 +32,7 @@ class FittedModels(ArenaAnswer, frozen=True, kw_only=True):
 
     profile: str
     versions: tuple[FittedModel, ...]
-    findings: tuple[Finding, ...] = ()  # type: ignore[assignment] # a field here, computed in other answers
+    findings: tuple[Finding, ...] = ()
     """Submissions whose score is far from the prediction."""
 
     @property

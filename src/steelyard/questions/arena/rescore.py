@@ -40,7 +40,7 @@ class Rescored(ArenaAnswer, frozen=True, kw_only=True):
     """Number of submissions that were rescored; 0 under `as-submitted`."""
     profile: str
     policy: Policy
-    findings: tuple[Finding, ...]  # type: ignore[assignment] # a field here, computed in other answers
+    findings: tuple[Finding, ...]
     """Tasks whose category has no weights."""
 
     @property
