@@ -18,9 +18,9 @@ from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
 from steelyard.questions.arena.rating_pending import arena_rating_pending
-from steelyard.questions.arena.review_list import arena_review_list
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.review_exclude import arena_review_exclude
+from steelyard.questions.arena.review_list import arena_review_list
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.show import arena_show

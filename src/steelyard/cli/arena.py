@@ -22,7 +22,6 @@ from steelyard.cli._arena_options import (
     SetOption,
     StoreOption,
 )
-from steelyard.cli._arena_reviews import review
 from steelyard.cli._arena_upgrade import upgrade
 from steelyard.cli._nested import add_question
 from steelyard.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
@@ -55,10 +54,12 @@ arena = App(
 )
 task = App(name="task", help="Add, list or show tasks.", help_format="plaintext")
 user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
+review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext")
 rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
 for _app, _names in (
     (user, ("add", "list")),
+    (review, ("list", "accept", "exclude", "reinstate", "log")),
     (rating, ("assign", "pending", "add", "list")),
     (season, ("create", "list", "show", "verify")),
 ):

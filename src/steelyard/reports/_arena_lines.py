@@ -11,7 +11,6 @@ from steelyard.results import (
     ArenaEvent,
     Leader,
     ProfileComparison,
-    Review,
     Submitted,
     ToolBias,
     criteria_text,
@@ -52,15 +51,6 @@ def submitted_line(submitted: Submitted) -> str:
     """How many submissions there are of each kind."""
     before = len(submitted.receipts) - submitted.accepted
     return f"{submitted.accepted:,} accepted, {before:,} already known, {len(submitted.rejected):,} rejected."
-
-
-def review_line(review: Review) -> str:
-    """One decision: what, who, when and why."""
-    who = f" by {review.by}" if review.by else ""
-    why = f": {review.reason}" if review.reason else ""
-    return f"{review.decided_at}  {review.task_id}  {review.submission_id}  {review.decision}{who}{why}"
-
-
 
 
 def bias_line(bias: ToolBias) -> str:
