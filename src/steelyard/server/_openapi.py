@@ -55,7 +55,9 @@ class _Parts:
         if isinstance(kind, UnionType):
             return {"anyOf": [self.reference(part) for part in get_args(kind)]}
         if isinstance(kind, type) and issubclass(kind, Result):
-            self.schemas.setdefault(kind.__name__, self._of_result(kind))
+            if kind.__name__ not in self.schemas:
+                described = self._of_result(kind)  # replaces `schemas`
+                self.schemas[kind.__name__] = described
             return {"$ref": REF.format(name=kind.__name__)}
         if isinstance(kind, type) and issubclass(kind, Answer):
             self.schemas |= answer_schemas(kind, ref_template=REF)
