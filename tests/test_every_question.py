@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -153,6 +153,43 @@ def test_question_is_asked_of_a_server_as_of_a_file(
 ) -> None:
     answer = case.ask(sy.connect(served(case).address))
     assert answer == read_answer(type(answer), as_served(ask(case), inputs))
+
+
+WRONG = {"Sequence": ("no such name",), "bool": True, "float": 2.0, "int": -1}
+"""Values by type; other options are texts."""
+
+
+def wrong_cases() -> Iterator[Case]:
+    """One case per option of each question about an arena, with a value that is mostly wrong."""
+    firsts = {case.question: case for case in reversed(CASES) if case.declared.takes == "store" and case.is_remote}
+    for case in firsts.values():
+        for name, option in case.declared.options.declared.items():
+            hint = str(case.declared.options.types()[name])
+            wrong = next((value for kind, value in WRONG.items() if kind in hint), "no such name")
+            if not option.local:
+                yield replace(case, options=case.options | {name: wrong})
+
+
+def outcome(ask: Callable[[], Answer]) -> Any:  # Any: an answer, or what an error says
+    try:
+        return ask()
+    except sy.SteelyardError as error:
+        return type(error), error.message, error.hint
+
+
+@pytest.mark.parametrize("case", list(wrong_cases()), ids=lambda case: case.name)
+def test_server_and_file_reject_the_same_options_alike(
+    case: Case, inputs: Path, served: Callable[[Case], Served]
+) -> None:
+    here = outcome(lambda: case.ask(*case.inputs(inputs)))
+    there = outcome(lambda: case.ask(sy.connect(served(case).address)))
+    assert there == (read_answer(type(here), as_served(here, inputs)) if isinstance(here, Answer) else here)
+
+
+def test_most_wrong_options_are_rejected(inputs: Path) -> None:
+    cases = list(wrong_cases())
+    rejected = [case for case in cases if isinstance(outcome(partial(case.ask, *case.inputs(inputs))), tuple)]
+    assert len(rejected) > len(cases) / 2
 
 
 @EACH_COMMAND
