@@ -92,7 +92,6 @@ if TYPE_CHECKING:
     from steelyard.records._run import (
         DEFAULT_SCHEME as DEFAULT_SCHEME,
         SCHEMES as SCHEMES,
-        TOKEN_KINDS as TOKEN_KINDS,
         VERDICTS as VERDICTS,
         Action as Action,
         BenchmarkTiming as BenchmarkTiming,
@@ -113,15 +112,10 @@ if TYPE_CHECKING:
         Step as Step,
         Steps as Steps,
         TestResults as TestResults,
-        Usage as Usage,
-        add_usage as add_usage,
         calls_in as calls_in,
-        kinds_of as kinds_of,
-        sum_columns as sum_columns,
         tier_meaning as tier_meaning,
         tier_problem as tier_problem,
         tier_text as tier_text,
-        usage_columns as usage_columns,
     )
     from steelyard.records._run_choice import (
         Chosen as Chosen,
@@ -199,6 +193,14 @@ if TYPE_CHECKING:
         TimingStatus as TimingStatus,
         TimingSummary as TimingSummary,
         place_of as place_of,
+    )
+    from steelyard.records._usage import (
+        TOKEN_KINDS as TOKEN_KINDS,
+        Usage as Usage,
+        add_usage as add_usage,
+        kinds_of as kinds_of,
+        sum_columns as sum_columns,
+        usage_columns as usage_columns,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -16,7 +16,6 @@ from typing import Any, Literal, overload
 from steelyard.records._record_types import Missing
 from steelyard.records._run import (
     DEFAULT_SCHEME,
-    TOKEN_KINDS,
     Action,
     Change,
     Component,
@@ -25,12 +24,10 @@ from steelyard.records._run import (
     Run,
     Steps,
     TestResults,
-    Usage,
-    add_usage,
-    kinds_of,
 )
 from steelyard.records._sums import exact_mean, sum_in_order
 from steelyard.records._times import as_utc
+from steelyard.records._usage import TOKEN_KINDS, Usage, add_usage, kinds_of
 
 ALIGNED_FROM = 0.5
 """The goal alignment from which the simple drift counts an action as aligned."""
