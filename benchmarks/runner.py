@@ -31,8 +31,7 @@ from typing import Any
 import msgspec
 
 from steelyard.runner import ExecutionOutcome, PlanFolder, Trial, open_plan
-from steelyard.runner._budgets import Amounts, Spending
-from steelyard.runner._scheduling import Scheduler
+from steelyard.runner._scheduler import Amounts, Scheduler, Spending
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agents.model_server import ModelServer, Script, model_server
-from steelyard.runner._asking import ModelQuestion, ask, text_of
+from steelyard.runner._model_apis import ModelQuestion, ask, text_of
 from steelyard.runner._plan_records import ApiKind
 
 KINDS = get_args(ApiKind)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.runner._blinding import Blinding, Secrets
-from steelyard.runner._work_diff import FileDiff, work_diff
+from steelyard.runner._blinding import Blinding, FileDiff, Secrets, work_diff
 
 SECRETS = Secrets(
     agents=("night-owl", "codex"),

@@ -14,7 +14,7 @@ from agents.answers import Answer
 from agents.model_server import ANSWERS, Api, stream_event, usage_of
 from agents.test_model_server import PATHS
 from steelyard.records import Usage
-from steelyard.runner._call_usage import MAX_KEPT, EventSplitter, UsageChunkFilter, UsageReader, error_code_of
+from steelyard.runner._model_apis import MAX_KEPT, EventSplitter, UsageChunkFilter, UsageReader, error_code_of
 
 CASES: list[tuple[Api, bool]] = [(api, streamed) for api in PATHS for streamed in (False, True)]
 EXPECTED = {"input": "input_tokens", "cache_read": "cache_read_tokens", "output": "output_tokens"}
@@ -179,7 +179,7 @@ def test_the_chunk_with_usage_goes_out_again_whole_wherever_the_stream_is_cut() 
 
 def test_an_endless_event_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_KEPT == 64 << 20
-    monkeypatch.setattr("steelyard.runner._call_usage.MAX_KEPT", 1_000)
+    monkeypatch.setattr("steelyard.runner._model_apis.MAX_KEPT", 1_000)
     events = EventSplitter()
     passed = b"".join(b"".join(events.feed(b"x" * 600)) for _ in range(10))
     assert len(passed) + len(events.rest()) == 6_000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from steelyard.records import TestResults, Usage
-from steelyard.runner._endings import ending_of
-from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
+from steelyard.runner._execution import ExecutionEvidence, VerifyEvidence
+from steelyard.runner._executor import ending_of
 from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._trial_records import Ending
 

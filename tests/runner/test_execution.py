@@ -18,8 +18,7 @@ from steelyard.errors import SandboxUnavailableError, UsageError
 from steelyard.records import Usage
 from steelyard.runner import _execution
 from steelyard.runner._adapters import adapters, load_adapter
-from steelyard.runner._agent_command import shown_command
-from steelyard.runner._execution import agent_version
+from steelyard.runner._execution import agent_version, shown_command
 from steelyard.runner._metering_records import CallLimits
 from steelyard.runner._plan_records import Tier, Verify
 

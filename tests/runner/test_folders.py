@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from steelyard.runner import Ending, ExecutionResult, PlanFolder, TrialResult
-from steelyard.runner._folders import STALE_SECONDS, Claim
+from steelyard.runner._plan_folder import STALE_SECONDS, Claim
 
 TRIAL = "0123456789abcdef"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.runner._machine import measuring, trials_running
+from steelyard.runner._measurement import measuring, trials_running
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,14 @@ from agents.test_model_server import PATHS, body_of
 from runner.metered import KEY, TOKEN, call_path, metered
 from steelyard.errors import RecordError, UnknownNameError, UsageError
 from steelyard.records import Usage
-from steelyard.runner._endpoint_prices import EndpointPriceTable
 from steelyard.runner._metering_proxy import MeteringProxy
-from steelyard.runner._metering_records import CallLimits, MeteredCalls, ResolvedEndpoint, read_call_log
+from steelyard.runner._metering_records import (
+    CallLimits,
+    EndpointPriceTable,
+    MeteredCalls,
+    ResolvedEndpoint,
+    read_call_log,
+)
 from steelyard.runner._plan_records import EndpointPrice
 from steelyard.runner._upstream import address_of
 

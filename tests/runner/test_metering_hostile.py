@@ -53,7 +53,7 @@ def status_of(answer: bytes) -> int:
 def test_a_request_that_is_none_gets_an_error_and_reaches_nobody(
     sent: bytes, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_BODY_BYTES", 5_000)
+    monkeypatch.setattr("steelyard.runner._metering_proxy.MAX_BODY_BYTES", 5_000)
     with metered(tmp_path) as proxy:
         assert status_of(proxy.raw(sent)) == status
         assert (proxy.server.calls, proxy.count().calls) == ([], ())
@@ -130,8 +130,8 @@ def test_an_answer_that_only_announces_another_is_passed_over(tmp_path: Path) ->
 
 
 def test_connections_and_calls_of_a_try_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_CONNECTIONS", 3)
-    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_CALLS", 2)
+    monkeypatch.setattr("steelyard.runner._metering_proxy.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("steelyard.runner._metering_proxy.MAX_CALLS", 2)
     with metered(tmp_path, Script(has_many_calls=True)) as proxy:
         kept = []
         for _ in range(3):
@@ -150,7 +150,7 @@ def test_connections_and_calls_of_a_try_are_bounded(tmp_path: Path, monkeypatch:
 def test_requests_that_are_there_at_the_same_time_are_bounded_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.runner._proxy_session.MAX_BODIES", 50_000)
+    monkeypatch.setattr("steelyard.runner._metering_proxy.MAX_BODIES", 50_000)
     with metered(tmp_path) as proxy, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
         slow.connect(str(proxy.admission.socket))
         slow.sendall(request("content-length: 50000", b"x" * 49_000))

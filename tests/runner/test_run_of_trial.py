@@ -13,7 +13,7 @@ import pytest
 from runner.execution import job_of
 from steelyard.records import Call, TestResults, Usage
 from steelyard.runner._adapters import Adapter
-from steelyard.runner._execution_records import ExecutionEvidence, VerifyEvidence
+from steelyard.runner._execution import ExecutionEvidence, VerifyEvidence
 from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._run_of_trial import log_files, run_of_trial
 from steelyard.runner._trial_records import Ending

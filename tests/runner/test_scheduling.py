@@ -14,9 +14,8 @@ import pytest
 
 from steelyard.records import Run, Usage
 from steelyard.runner import Budget, Ending, ExecutionOutcome, ExecutionResult, Trial
-from steelyard.runner._budgets import Amounts, Spending
-from steelyard.runner._folders import PlanFolder
-from steelyard.runner._scheduling import SAME_FAILURES, PlanProgress, Scheduler
+from steelyard.runner._plan_folder import PlanFolder
+from steelyard.runner._scheduler import SAME_FAILURES, Amounts, PlanProgress, Scheduler, Spending
 
 PASSED = Ending(name="passed")
 CRASHED = Ending(name="agent_crashed", cause="agent", detail="exit status 1")

@@ -11,27 +11,17 @@ if TYPE_CHECKING:
     from steelyard.runner._executor import (
         command_shown as command_shown,
     )
-    from steelyard.runner._folders import (
-        PlanFolder as PlanFolder,
-    )
-    from steelyard.runner._forecasting import (
-        cost_of_executions as cost_of_executions,
-        forecasts as forecasts,
-    )
-    from steelyard.runner._gathering import (
-        TrialState as TrialState,
-        trial_states as trial_states,
-    )
     from steelyard.runner._harbor import (
         write_harbor_job as write_harbor_job,
-    )
-    from steelyard.runner._lock import (
-        known_lock as known_lock,
     )
     from steelyard.runner._plan import (
         PlanRead as PlanRead,
         load_plan as load_plan,
         plan_schema as plan_schema,
+    )
+    from steelyard.runner._plan_folder import (
+        PlanFolder as PlanFolder,
+        known_lock as known_lock,
     )
     from steelyard.runner._plan_records import (
         AgentUse as AgentUse,
@@ -44,17 +34,21 @@ if TYPE_CHECKING:
         Tier as Tier,
         Verify as Verify,
     )
-    from steelyard.runner._running import (
+    from steelyard.runner._plan_run import (
         OpenedPlan as OpenedPlan,
         RunSettings as RunSettings,
+        TrialState as TrialState,
+        cost_of_executions as cost_of_executions,
+        forecasts as forecasts,
         list_trials as list_trials,
         missing_here as missing_here,
         open_plan as open_plan,
         run_plan as run_plan,
         run_trial as run_trial,
         spending_of as spending_of,
+        trial_states as trial_states,
     )
-    from steelyard.runner._scheduling import (
+    from steelyard.runner._scheduler import (
         PlanProgress as PlanProgress,
     )
     from steelyard.runner._trial_records import (

@@ -8,24 +8,224 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import AbortedError, SandboxUnavailableError
+from steelyard.errors import AbortedError, SandboxUnavailableError, UnreadableFileError, UsageError
+from steelyard.formats import tests_in
+from steelyard.records import Record, TestResults
 from steelyard.runner import _relay
-from steelyard.runner._adapters import Adapter
-from steelyard.runner._agent_command import command_of, seen_by
-from steelyard.runner._asking import ModelAnswer, ModelQuestion, ask
-from steelyard.runner._execution_records import EndedBy, ExecutionEvidence, Job
+from steelyard.runner._adapters import PLACES, Adapter, filled
 from steelyard.runner._metering_proxy import Admission, MeteringProxy
-from steelyard.runner._metering_records import CallLimits
+from steelyard.runner._metering_records import CallLimits, MeteredCalls
+from steelyard.runner._model_apis import ModelAnswer, ModelQuestion, ask
+from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds, PlanTask, Tier, Verify, seconds_of
 from steelyard.runner._programs import program_named
-from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay, printable
+from steelyard.runner._trial_records import Trial
+from steelyard.sandbox import Content, Isolation, IsolationName, LimitName, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
+
+EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Trial with everything needed to run it."""
+
+    trial: Trial
+    task: PlanTask
+    use: AgentUse
+    adapter: Adapter
+    prompt: str
+    """Prompt."""
+    plan_folder: Path
+    """Base directory of the plan's paths."""
+    endpoint: str | None = None
+    """The endpoint's name; None for an agent that uses none."""
+    endpoint_kind: ApiKind | None = None
+    """API kind of the endpoint."""
+    experiment: str | None = None
+    """The plan's name."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """More origin fields of the Run: versions, digests, machine."""
+
+    @property
+    def tier(self) -> Tier:
+        """The tier's overlay and variables."""
+        return self.use.tiers.get(self.trial.tier or "", Tier())
+
+    @property
+    def uses_calls(self) -> bool:
+        """Whether the execution uses an endpoint through the metering proxy."""
+        return self.adapter.speaks is not None and self.endpoint is not None
+
+
+class ExecutionEvidence(Record, frozen=True, kw_only=True):
+    """Evidence of an execution before verification."""
+
+    started_at: datetime
+    """Start."""
+    ended_at: datetime
+    """Time when all its processes had ended."""
+    ended_by: EndedBy
+    """What ended it: `itself`, the time limit, the budget or a cancellation."""
+    exit_status: int | None = None
+    """Exit status of the agent; None if it was stopped or did not start."""
+    signal: int | None = None
+    """Signal that ended it."""
+    limit_hit: LimitName | None = None
+    """Sandbox limit that ended it."""
+    start_error: str | None = None
+    """Why it did not start."""
+    needs_calls: bool = False
+    """Whether an execution without a model call counts as not started."""
+    count: MeteredCalls | None = None
+    """Model calls; None if not metered."""
+    isolation: IsolationName | None = None
+    """Isolation; None if no agent code ran."""
+    dropped_bytes: int = 0
+    """Bytes of dropped output."""
+    last_words: str | None = None
+    """End of standard error, or of standard output."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it made no model call: without a network and a metering proxy it cannot make any."""
+        return self.count is None and self.isolation != "none"
+
+
+class VerifyEvidence(Record, frozen=True, kw_only=True):
+    """Evidence of the verification."""
+
+    exit_status: int | None = None
+    """Exit status of the command; None if it was stopped or did not start."""
+    limit_hit: LimitName | None = None
+    """Limit that ended it."""
+    tests: TestResults | None = None
+    """Test results, if the task has a report."""
+    problem: str | None = None
+    """Why there is no verdict; None if there is one."""
+    ending: str
+    """How the command ended, as text."""
+
+    @property
+    def passed(self) -> bool | None:
+        """The verdict; None if the check failed to run."""
+        if self.problem is not None:
+            return None
+        return not self.tests.not_passed if self.tests is not None else self.exit_status == 0
+
+
+_MAX_ARGUMENT_LENGTH = 128 * 1024 - 1
+"""What Linux takes as one argument."""
+_MASKED = "***"
+
+
+@dataclass(frozen=True)
+class AgentCommand:
+    """All that the sandbox is given of an agent."""
+
+    line: list[str]
+    variables: dict[str, str]
+    work: dict[str, Content]
+    """Files copied over the work tree."""
+    home: dict[str, Content]
+    """Files of its HOME."""
+    stdin: bytes
+
+
+def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
+    """The agent's command with every placeholder filled; UsageError when the prompt is too long for it."""
+    adapter = job.adapter
+    values = _values(job, endpoint=endpoint, token=token)
+    declared = _declared(job)
+    line = [filled(word, values) for word in declared]
+    for name, value in job.trial.setting.items():
+        line += [word.replace("{value}", str(value)) for word in adapter.settings.get(name, ())]
+    if max(len(word.encode()) for word in line) > _MAX_ARGUMENT_LENGTH:
+        raise UsageError(
+            f"the prompt of task {job.task.id!r} is too long for a command line",
+            hint=f"write an adapter like {adapter.name} that reads it from {{prompt_file}} or stdin",
+        )
+    variables = {**adapter.env, **job.tier.env}
+    names_prompt = any("{prompt" in word for word in declared)
+    work, home = _files(job, values)
+    return AgentCommand(
+        line=line,
+        variables={name: filled(value, values) for name, value in variables.items()},
+        work=work,
+        home=home,
+        stdin=b"" if names_prompt else job.prompt.encode(),
+    )
+
+
+def shown_command(job: Job) -> list[str]:
+    """The command as `--dry-run` shows it: the token masked, prompt, address and folders by their placeholders."""
+    shown = {name: f"{{{name}}}" for name in ("prompt", "endpoint", *PLACES)}
+    values = {**_values(job, endpoint="", token=_MASKED), **shown}
+    return [filled(word, values) for word in _declared(job)]
+
+
+def _declared(job: Job) -> tuple[str, ...]:
+    if job.adapter.name == "oracle" and _solution(job).is_dir():
+        return ("true",)  # it is copied over the work
+    return job.use.command or job.adapter.command
+
+
+def _solution(job: Job) -> Path:
+    return (job.plan_folder / (job.task.oracle or "")).resolve()
+
+
+def _values(job: Job, *, endpoint: str, token: str) -> dict[str, str]:
+    return {
+        **job.adapter.options,
+        **{name: str(value) for name, value in job.use.options.items()},
+        **PLACES,
+        "prompt": job.prompt,
+        "model": job.trial.model or "",
+        "endpoint": endpoint,
+        "token": token,
+        "oracle": str(_solution(job)),
+    }
+
+
+def _files(job: Job, values: Mapping[str, str]) -> tuple[dict[str, Content], dict[str, Content]]:
+    """Return the files copied over work and HOME: prompt, adapter's files, tier's files, solution."""
+    work: dict[str, Content] = {}
+    home: dict[str, Content] = {"prompt.md": job.prompt.encode()}
+    for path, text in job.adapter.files.items():
+        side, _, name = path.partition("/")
+        (home if side == "home" else work)[name] = filled(text, values).encode()
+    if job.tier.overlay:
+        over = job.plan_folder / job.tier.overlay
+        sides = [(over / "work", work), (over / "home", home)]
+        for folder, files in sides if any(folder.is_dir() for folder, _ in sides) else [(over, work)]:
+            files.update(files_below(folder))
+    if job.adapter.name == "oracle" and job.task.oracle:
+        work |= files_below(_solution(job))
+    return work, home
+
+
+def files_below(folder: Path) -> dict[str, Path]:
+    """Every file and link below the folder by its relative path; none where there is no folder."""
+    return {
+        str(Path(place, name).relative_to(folder)): Path(place, name)
+        for place, folders, files in os.walk(folder)
+        for name in (*files, *(inner for inner in folders if Path(place, inner).is_symlink()))
+    }
+
+
+def seen_by(job: Job) -> list[Path]:
+    """What the agent's sandbox must show besides its program: the oracle its patch."""
+    is_patch = job.adapter.name == "oracle" and job.task.oracle and _solution(job).is_file()
+    return [_solution(job)] if is_patch else []
+
 
 MIB, GIB = 1 << 20, 1 << 30
 AGENT_LIMITS = Limits(
@@ -265,3 +465,78 @@ def agent_version(adapter: Adapter, *, no_sandbox: bool = False) -> str | None:
     outputs = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
     found = (_VERSION.search(text) for text in outputs)  # warnings hold numbers too
     return next((match[0] for match in found if match), None)
+
+
+TIME_LIMIT = "10m"
+ANSWER = "answer.txt"
+"""File with the response of the agent `model`, for the check."""
+_CANNOT_START = (126, 127)
+"""What a shell returns for a command that cannot be run, or is not there."""
+
+
+def verify(job: Job, folder: Path, *, stop: threading.Event, no_sandbox: bool = False) -> VerifyEvidence | None:
+    """Run the task's check on the work of an execution; return None for a task without one.
+
+    To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
+    """
+    declared = job.task.verify
+    if declared is None:
+        return None
+    place = folder / "verify"
+    place.mkdir(exist_ok=True)
+    program = program_named(declared.command[0])
+    command = list(declared.command)
+    bounds = declared.limits or Bounds()
+    result = sandbox.run(
+        [program.path, *command[1:]] if program else command,
+        copy=_work(job, folder),
+        files=_laid_over(job, folder, declared),
+        variables={"PATH": program.search_path} if program else {},
+        limits=bounds.limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
+        readable=program.readable if program else (),
+        collect=[declared.report] if declared.report else [],
+        stay=Stay(place, kept=()),
+        no_sandbox=no_sandbox,
+        stop=stop,
+    )
+    problem = f"the check did not start: {result.start_error}" if result.start_error else None
+    if result.exit_status in _CANNOT_START and problem is None:
+        problem = f"the check could not run its command ({result.ending})"
+    tests = None
+    if declared.report is not None and problem is None and result.limit_hit is None:
+        tests, problem = _reported(result.collected.get(declared.report), declared.report, place, result.ending)
+    return VerifyEvidence(
+        exit_status=result.exit_status,
+        limit_hit=result.limit_hit,
+        tests=tests,
+        problem=problem,
+        ending=f"check: {result.ending}",
+    )
+
+
+def _work(job: Job, folder: Path) -> Path | None:
+    if (folder / "work").is_dir():
+        return folder / "work"
+    return job.plan_folder / job.task.work if job.task.work else None
+
+
+def _laid_over(job: Job, folder: Path, declared: Verify) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    if job.adapter.name == "model":
+        files[ANSWER] = folder / "stdout"
+    if declared.hidden:
+        files |= files_below(job.plan_folder / declared.hidden)
+    return files
+
+
+def _reported(content: bytes | None, name: str, place: Path, ending: str) -> tuple[TestResults | None, str | None]:
+    """The results in the check's report, or why there are none."""
+    if content is None:
+        return None, f"the check wrote no report {name!r} ({ending})"
+    report = place / f"report{PurePosixPath(name).suffix}"
+    report.write_bytes(content)
+    try:
+        tests = tests_in(report)
+    except UnreadableFileError as error:
+        return None, f"the check's report {name!r} cannot be read: {error.message}"
+    return (tests, None) if tests is not None else (None, f"the check's report {name!r} contains no tests ({ending})")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,25 +17,148 @@ import msgspec
 from steelyard.errors import AbortedError
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table, token_cost
 from steelyard.records import Run, calls_in
-from steelyard.runner._agent_command import shown_command
-from steelyard.runner._budgets import Amounts, Spending
-from steelyard.runner._endings import ending_of
-from steelyard.runner._endpoint_prices import EndpointPriceTable
-from steelyard.runner._execution import execute_trial
-from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
-from steelyard.runner._folders import PlanFolder, read_record, started_at
-from steelyard.runner._judging import judge_as_agent, judge_trial
-from steelyard.runner._lock import machine
+from steelyard.runner._execution import ExecutionEvidence, Job, VerifyEvidence, execute_trial, shown_command, verify
+from steelyard.runner._judges import judge_as_agent, judge_trial
 from steelyard.runner._metering_proxy import MeteringProxy
-from steelyard.runner._metering_records import NO_TOKENS, CallLimits, ResolvedEndpoint, read_call_log
+from steelyard.runner._metering_records import (
+    NO_TOKENS,
+    CallLimits,
+    EndpointPriceTable,
+    MeteredCall,
+    ResolvedEndpoint,
+    read_call_log,
+)
 from steelyard.runner._plan import PlanRead, value_of
+from steelyard.runner._plan_folder import PlanFolder, machine, read_record, started_at
 from steelyard.runner._plan_records import Budget, PlanTask
 from steelyard.runner._run_of_trial import run_of_trial
+from steelyard.runner._scheduler import Amounts, Spending
 from steelyard.runner._scripted import SCRIPTED, ScriptedModel
-from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 from steelyard.runner._trials import task_digest, tier_scheme_of
-from steelyard.runner._verifying import verify
 from steelyard.version import __version__
+
+NOT_ALLOWED = frozenset({401, 402, 403})
+"""Statuses that no other execution will change."""
+_USED_UP = ("insufficient_quota", "billing", "credit", "payment")
+"""Parts of what endpoints call the error of an account that is used up."""
+_LAST_CALLS = 3
+_BUDGETS = {"trial_usd": "its dollar budget", "trial_tokens": "its token budget"}
+_COUNTLESS = {
+    "usage_unknown": "the endpoint does not report usage, so no budget can be enforced",
+    "price_unknown": "the price of the responding model is unknown, so no budget can be enforced",
+}
+
+
+def ending_of(evidence: ExecutionEvidence, verified: VerifyEvidence | None = None) -> Ending:
+    """How the execution ended; once its work is verified, with the verdict."""
+    ending = _without_verdict(evidence)
+    if verified is None or not ending.is_verified:
+        return ending
+    if verified.problem is not None:
+        return Ending(name="verifier_broken", cause="infrastructure", detail=verified.problem)
+    if ending.cause is not None:
+        return ending  # both facts are kept: the Run has the verdict as well
+    if verified.passed:
+        return Ending(name="passed")
+    return Ending(name="failed", detail=verified.ending)
+
+
+def _without_verdict(evidence: ExecutionEvidence) -> Ending:
+    calls = evidence.count.calls if evidence.count is not None else ()
+    if evidence.ended_by == "cancelled":
+        return Ending(name="cancelled", cause="cancelled", detail="cancelled")
+    if evidence.ended_by == "budget" or (evidence.count and evidence.count.rejection in (*_BUDGETS, *_COUNTLESS)):
+        return _of_a_rejection(evidence)
+    if evidence.start_error is not None:
+        detail = f"the agent did not start: {evidence.start_error}"
+        return Ending(name="not_started", cause="infrastructure", stops_agent=True, detail=detail)
+    if evidence.limit_hit is not None:
+        return _agents(f"limit_{evidence.limit_hit}", f"stopped at the {evidence.limit_hit} limit")
+    if calls and not any(call.is_successful for call in calls):
+        return _never_answered(calls, evidence)
+    if not calls and evidence.needs_calls:
+        return _never_asked(evidence)
+    if evidence.ended_by == "time_limit":
+        if _is_saturated(calls):
+            detail = f"the time limit was reached; the endpoint rejected {_rejected(calls)} of {len(calls)} calls"
+            return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
+        return _agents("agent_timeout", f"the time limit was reached after {_calls(calls)}")
+    if evidence.exit_status != 0:
+        return _agents("agent_crashed", _how_it_ended(evidence))
+    return Ending(name="not_scored", is_verified=True)
+
+
+def _agents(name: str, detail: str) -> Ending:
+    return Ending(name=name, cause="agent", is_verified=True, detail=detail)
+
+
+def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
+    rejection = evidence.count.rejection if evidence.count is not None else None
+    if rejection in _COUNTLESS:
+        return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[rejection])
+    if rejection in _BUDGETS:
+        return _agents("budget_trial", f"the trial used up {_BUDGETS[rejection]}")
+    return Ending(name="cancelled", cause="cancelled", detail=f"calls were rejected: {rejection or 'budget'}")
+
+
+def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
+    last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
+    is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
+    reason = f"status {last.status}" if last.status is not None else last.error or "no response"
+    if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
+        detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({reason})"
+        return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
+    return Ending(
+        name="not_started",
+        cause="infrastructure",
+        is_retried=not is_final,
+        stops_agent=is_final,
+        detail=f"no model call succeeded: {_calls(calls)}, the last with {reason}",
+    )
+
+
+def _never_asked(evidence: ExecutionEvidence) -> Ending:
+    detail = f"the agent made no model call ({_how_it_ended(evidence)})"
+    return Ending(name="not_started", cause="infrastructure", is_retried=True, detail=detail)
+
+
+def _is_used_up(call: MeteredCall) -> bool:
+    """Whether calls were rejected because the account is used up, not because of a rate limit."""
+    return any(word in (call.error_code or "").lower() for word in _USED_UP)
+
+
+def _rejected(calls: Sequence[MeteredCall]) -> int:
+    return sum(_is_overload(call) for call in calls)
+
+
+def _is_overload(call: MeteredCall) -> bool:
+    """429 or 5xx, or no answer at all, unless we or the agent hung up first."""
+    is_unanswered = call.status is None and not call.was_aborted
+    return call.status == 429 or (call.status or 0) >= 500 or is_unanswered
+
+
+def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
+    """Return whether half of the calls, or the last three, were rejected or got no response."""
+    last = calls[-_LAST_CALLS:]
+    return bool(calls) and (
+        2 * _rejected(calls) >= len(calls) or (len(last) == _LAST_CALLS and _rejected(last) == _LAST_CALLS)
+    )
+
+
+def _how_it_ended(evidence: ExecutionEvidence) -> str:
+    if evidence.ended_by == "time_limit":
+        how = "stopped at the time limit"
+    elif evidence.signal is not None:
+        how = f"signal {evidence.signal}"
+    else:
+        how = f"exit status {evidence.exit_status}"
+    return f"{how}: {evidence.last_words}" if evidence.last_words else how
+
+
+def _calls(calls: Sequence[MeteredCall]) -> str:
+    return f"{len(calls)} model call{'' if len(calls) == 1 else 's'}"
+
 
 _EVIDENCE = "evidence.json"
 INTERRUPTED = Ending(name="interrupted", cause="cancelled", is_retried=True, detail="the runner was stopped")
@@ -241,3 +366,66 @@ def _last_written(folder: Path) -> float:
     """When something in the folder was last written."""
     with os.scandir(folder) as entries:
         return max((entry.stat(follow_symlinks=False).st_mtime for entry in entries), default=folder.stat().st_mtime)
+
+
+_KEPT = ("work", "home", "stdout", "stderr", "metering.jsonl", "evidence.json", "started.json")
+
+
+def regrade(
+    folder: PlanFolder, trials: Sequence[Trial], executor: PlanExecutor, *, parallel: int, stop: threading.Event
+) -> None:
+    """Verify the work of every trial that has some, under its own id or under that of earlier checks."""
+    works = folder.done_works()
+    with ThreadPoolExecutor(parallel) as pool:
+        waiting = [
+            pool.submit(_regrade_trial, folder, trial, works.get(trial.work), executor, stop)
+            for trial in trials
+            if trial.kind == "run"
+        ]
+        try:
+            for future in waiting:
+                future.result()
+        except BaseException:
+            stop.set()  # Ctrl-C: what runs is ended, what waits is not begun
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _regrade_trial(
+    folder: PlanFolder, trial: Trial, other: str | None, executor: PlanExecutor, stop: threading.Event
+) -> None:
+    before = folder.result(trial.id)
+    source = trial.id if before is not None else other
+    result = before if before is not None or other is None else folder.result(other)
+    if source is None or result is None or not folder.claim(trial.id, again=True):
+        return
+    try:
+        last = folder.executions(source)[-1]
+        if source != trial.id:
+            folder.describe(trial)
+            last = _taken_over(folder, trial, source)
+        outcome = executor.regraded(trial, last, stop)
+        if outcome is None or not outcome.result.ending.is_final:
+            return
+        executions = (*result.executions[:-1], outcome.result)
+        regraded = TrialResult(
+            id=trial.id, ending=outcome.result.ending, executions=executions, run=outcome.run, findings=outcome.findings
+        )
+        folder.end_execution(last, outcome)
+        folder.finish(msgspec.structs.replace(regraded, judgment=result.judgment))
+    finally:
+        folder.release(trial.id)
+
+
+def _taken_over(folder: PlanFolder, trial: Trial, source: str) -> Path:
+    """A copy of the last execution of another trial: what the agent did is the same, whatever it is checked by."""
+    last = folder.executions(source)[-1]
+    copy = folder.trial(trial.id) / last.name
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    for name in _KEPT:
+        if (last / name).is_dir():
+            shutil.copytree(last / name, copy / name, symlinks=True)
+        elif (last / name).is_file():
+            shutil.copy2(last / name, copy / name, follow_symlinks=False)
+    return copy

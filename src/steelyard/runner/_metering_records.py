@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,9 +14,9 @@ import msgspec
 
 from steelyard.errors import RecordError
 from steelyard.files import whole_file
-from steelyard.prices import PriceTable
-from steelyard.records import TOKEN_KINDS, Amount, Count, Record, Usage, add_usage
-from steelyard.runner._plan_records import ApiKind, FromOne
+from steelyard.prices import PICO_PER_USD, ModelPrices, Period, PriceTable, Rates
+from steelyard.records import TOKEN_KINDS, Amount, Count, Missing, Record, Usage, add_usage
+from steelyard.runner._plan_records import ApiKind, EndpointPrice, FromOne
 
 
 @dataclass(frozen=True)
@@ -197,3 +199,78 @@ def read_call_log(path: Path) -> MeteredCalls:
             case CallsRejected(reason=reason):
                 rejection = rejection or reason
     return MeteredCalls(calls=tuple(calls[number] for number in sorted(calls)), rejection=rejection)
+
+
+REJECTIONS = {
+    "trial_usd": "the dollar budget of this trial is used up",
+    "trial_tokens": "the token budget of this trial is used up",
+    "usage_unknown": "the endpoint does not report usage, so the budget of this trial cannot be enforced",
+    "price_unknown": "the price of the responding model is unknown, so the budget of this trial cannot be enforced",
+    "too_many_calls": "this trial reached its maximum number of calls",
+    "time_limit": "this trial reached its time limit",
+}
+"""Messages to the agent when a call is rejected."""
+
+
+class CallBudget:
+    """What the calls of an execution may use, and have used.
+
+    It is looked at before each call: an execution overspends by the calls that are open when the limit is reached.
+    """
+
+    def __init__(self, limits: CallLimits, price_table: PriceTable | None) -> None:
+        self._limits = limits
+        self._price_table = price_table
+        self._tokens = 0
+        self._pico: int | Decimal = 0
+
+    def spend(self, call: MeteredCall) -> str | None:
+        """Why no other call may follow; None while there is something left."""
+        limits = self._limits
+        if not call.is_successful or (limits.usd is None and limits.tokens is None):
+            return None
+        if call.usage is None:
+            # A truncated response might have reported usage; a complete one without usage never will.
+            return "usage_unknown" if call.error is None else None
+        self._tokens += call.usage.total or 0
+        if limits.tokens is not None and self._tokens >= limits.tokens:
+            return "trial_tokens"
+        return None if limits.usd is None else self._spend_usd(call, limits.usd)
+
+    def _spend_usd(self, call: MeteredCall, limit: float) -> str | None:
+        if self._price_table is None or call.usage is None:
+            return "price_unknown"
+        cost = self._price_table.pico(call.usage, model=call.model_answered or call.model_asked, at=call.started)
+        if isinstance(cost, Missing):
+            return "price_unknown"
+        self._pico += cost
+        return "trial_usd" if self._pico >= Decimal(str(limit)) * PICO_PER_USD else None
+
+
+_FIELDS = {
+    "output_tokens": "output_usd",
+    "reasoning_tokens": "output_usd",
+    "cache_read_tokens": "cache_read_usd",
+    "cache_write_5m_tokens": "cache_write_usd",
+    "cache_write_1h_tokens": "cache_write_usd",
+}
+"""Kinds of tokens with a price other than that of input."""
+
+
+class EndpointPriceTable(PriceTable):
+    """One price for every model of the endpoint."""
+
+    def __init__(self, endpoint: str, price: EndpointPrice) -> None:
+        super().__init__()
+        self.name, self.version = f"endpoint {endpoint}", "from the plan"
+        stated = [getattr(price, _FIELDS.get(kind, "input_usd")) for kind in TOKEN_KINDS]
+        usd = [price.input_usd if each is None else each for each in stated]
+        self._periods = (Period((Rates(tuple(Decimal(str(each)) for each in usd)),)),)
+
+    def look_up(self, model: str) -> ModelPrices:
+        """The endpoint's price, whatever the model."""
+        return ModelPrices(id=model, provider=None, periods=self._periods)
+
+    def models(self) -> Sequence[str]:
+        """None by name: the price holds for every one."""
+        return ()

@@ -24,7 +24,7 @@ from steelyard.records import (
     calls_in,
     kinds_of,
 )
-from steelyard.runner._execution_records import ExecutionEvidence, Job, VerifyEvidence
+from steelyard.runner._execution import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._metering_records import NO_TOKENS, MeteredCalls
 from steelyard.runner._trial_records import Ending
 from steelyard.tables import NamedRun, each_once, gather

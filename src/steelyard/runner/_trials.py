@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from steelyard.errors import PlanError, UsageError
 from steelyard.records import DEFAULT_SCHEME, tier_problem
 from steelyard.runner._digests import ID_DIGITS, digest_of, tree_digest, trial_id
-from steelyard.runner._judging import with_judges
+from steelyard.runner._judges import with_judges
 from steelyard.runner._plan import ORACLE, PlanRead
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, PlanTask, Tier
 from steelyard.runner._trial_records import Trial

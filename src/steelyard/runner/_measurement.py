@@ -6,10 +6,13 @@ on all sides alike. A round is kept when all its sides are measured; an incomple
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -19,20 +22,50 @@ from typing import Annotated
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import InputError
+from steelyard.errors import InputError, UsageError
 from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
-from steelyard.runner._agent_command import files_below
 from steelyard.runner._digests import digest_of
-from steelyard.runner._execution import AGENT_LIMITS
-from steelyard.runner._folders import PlanFolder, read_record
-from steelyard.runner._machine import measuring
+from steelyard.runner._execution import AGENT_LIMITS, files_below
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
+from steelyard.runner._plan_folder import PlanFolder, read_record
 from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import Stay
+
+
+@contextmanager
+def trials_running() -> Iterator[None]:
+    """Lock held while trials run here; fails while speed is measured."""
+    message = "speed is being measured on this machine, and trials would distort the timings"
+    with _locked(fcntl.LOCK_SH, message):
+        yield
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Lock held while speed is measured here; fails while trials run."""
+    message = "trials are running on this machine and would distort the timings"
+    with _locked(fcntl.LOCK_EX, message):
+        yield
+
+
+@contextmanager
+def _locked(kind: int, message: str) -> Iterator[None]:
+    path = Path(tempfile.gettempdir(), f"steelyard-{os.getuid()}.lock")
+    # Others may write to that folder: a link of theirs is not followed, and nothing is written to the file.
+    handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(message, hint="wait until they end, then run the same command again") from None
+        yield
+    finally:
+        os.close(handle)
+
 
 TIME_LIMIT = "10m"
 _MAX_OUTPUT_CHARS = 200

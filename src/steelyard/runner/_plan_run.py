@@ -6,26 +6,156 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.option_names import option
-from steelyard.records import Finding
-from steelyard.runner._budgets import Spending
+from steelyard.records import Failure, Finding, Run, encode_run, sum_of_known
 from steelyard.runner._execution import agent_version, isolation_for, missing_program
-from steelyard.runner._executor import executing
-from steelyard.runner._folders import PlanFolder
-from steelyard.runner._gathering import TrialState, trial_states, write_runs
-from steelyard.runner._lock import checked_drift, known_lock, lock_of, locked, plan_path
-from steelyard.runner._machine import trials_running
-from steelyard.runner._measuring import Progress, measure_sides
-from steelyard.runner._plan import PlanRead, key_mistakes, load_plan
+from steelyard.runner._executor import executing, regrade
+from steelyard.runner._judges import completed_runs
+from steelyard.runner._measurement import Progress, measure_sides, trials_running
+from steelyard.runner._plan import ORACLE, PlanRead, key_mistakes, load_plan
+from steelyard.runner._plan_folder import PlanFolder, checked_drift, known_lock, lock_of, locked, plan_path
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_digest, program_named
-from steelyard.runner._regrading import regrade
-from steelyard.runner._scheduling import Finished, PlanProgress, Scheduler
-from steelyard.runner._trial_records import Trial
+from steelyard.runner._scheduler import Finished, PlanProgress, Scheduler, Spending
+from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial
 from steelyard.runner._trials import trials_of
+
+State = Literal["done", "unfinished", "open"]
+"""`done`: has a result; `unfinished`: executed without a result, retried by the next run; `open`: not executed yet."""
+
+
+@dataclass(frozen=True)
+class TrialState:
+    """A trial and the outcome of it so far."""
+
+    trial: Trial
+    state: State
+    ending: Ending | None = None
+    """Ending of the last execution; None if there is none."""
+    executions: tuple[ExecutionResult, ...] = ()
+    run: Run | None = None
+    findings: tuple[Finding, ...] = ()
+    judgment: dict[str, object] | None = None
+
+
+def trial_states(folder: PlanFolder, trials: Iterable[Trial]) -> Iterator[TrialState]:
+    """The state of each trial, in their order."""
+    finished = folder.finished()
+    for trial in trials:
+        result = folder.result(trial.id) if trial.id in finished else None
+        if result is not None:
+            yield TrialState(
+                trial, "done", result.ending, result.executions, result.run, result.findings, result.judgment
+            )
+        else:
+            yield _unfinished(folder, trial)
+
+
+def _unfinished(folder: PlanFolder, trial: Trial) -> TrialState:
+    outcomes = [outcome for path in folder.executions(trial.id) if (outcome := folder.outcome(path)) is not None]
+    if not outcomes:
+        return TrialState(trial, "open")
+    last: ExecutionOutcome = outcomes[-1]
+    executions = tuple(outcome.result for outcome in outcomes)
+    return TrialState(trial, "unfinished", last.result.ending, executions, last.run, last.findings)
+
+
+def write_runs(folder: PlanFolder, read: PlanRead, states: Sequence[TrialState]) -> list[Finding]:
+    """Write `runs.jsonl`: a Run for each trial that was tried, under the names that the plan has now."""
+    broken = broken_tasks(read, states)
+    named = {
+        state.trial.id: named_run(read, state, is_broken=state.trial.task in broken)
+        for state in states
+        if state.run is not None and state.trial.kind == "run"
+    }
+    runs, about_judges = completed_runs(read, folder, [state.trial for state in states], named)
+    folder.write("runs.jsonl", b"".join(encode_run(run) + b"\n" for run in runs))
+    message = "the reference solution fails this task's verification, so its verdicts are ignored"
+    findings = [Finding(code="oracle_fails", message=message, where=f"task {task}") for task in sorted(broken)]
+    return [*findings, *about_judges, *(finding for state in states for finding in state.findings)]
+
+
+def broken_tasks(read: PlanRead, states: Iterable[TrialState]) -> set[str]:
+    """Tasks whose known solution fails: their verifier, not the agents, is at fault."""
+    return {
+        state.trial.task
+        for state in states
+        if state.trial.kind == "run"
+        and read.use_of(state.trial.agent).use == ORACLE
+        and state.state == "done"
+        and state.run is not None
+        and state.run.verdict is False
+    }
+
+
+def named_run(read: PlanRead, state: TrialState, *, is_broken: bool) -> Run:
+    """The Run under the names that the plan has now: a trial keeps its id when its task or agent is renamed."""
+    run, trial = state.run, state.trial
+    assert run is not None
+    named = msgspec.structs.replace(run, experiment=read.plan.name, task=trial.task, agent=trial.agent, tier=trial.tier)
+    if not is_broken:
+        return named
+    failure = Failure(cause="infrastructure", message="the reference solution fails this task's verification")
+    extra = {**(named.extra or {}), "x_ending": "verifier_broken"}
+    return msgspec.structs.replace(named, passed=None, tests=None, outcome="errored", failure=failure, extra=extra)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The trials of one agent and model, and what those to run would cost."""
+
+    agent: str
+    model: str | None
+    trials: int
+    done: int
+    low_usd: float | None
+    high_usd: float | None
+    basis: str
+    first: TrialState
+    """The first of its trials."""
+
+
+def forecasts(read: PlanRead, states: Iterable[TrialState]) -> list[Forecast]:
+    """For each agent and model the range of what its open trials would cost.
+
+    From what finished trials of the same agent and model cost; without any, from the budget of a trial.
+    """
+    groups: dict[tuple[str, str | None], list[TrialState]] = {}
+    for state in states:
+        groups.setdefault((state.trial.agent, state.trial.model), []).append(state)
+    return [_forecast(read, agent, model, group) for (agent, model), group in groups.items()]
+
+
+def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialState]) -> Forecast:
+    done = [state for state in states if state.state == "done"]
+    to_run = len(states) - len(done)
+    costs = [cost for state in done if (cost := cost_of_executions(state)) is not None]
+    budget = read.plan.plan.budget
+    cap = budget.trial_usd if budget is not None else None
+    low: float | None = None
+    high: float | None = None
+    use = read.workers.get(agent)
+    if use is None or read.endpoint_of(use) is None:
+        low, high, basis = 0.0, 0.0, "no model calls"
+    elif costs:
+        low, high = to_run * min(costs), to_run * max(costs)
+        basis = f"lowest and highest cost of {len(costs)} finished trials"
+    elif cap is not None:
+        low, high, basis = 0.0, to_run * cap, "the budget per trial"
+    else:
+        basis = "no finished trial and no trial_usd in the plan"
+    return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
+
+
+def cost_of_executions(state: TrialState) -> float | None:
+    """What all executions of a trial cost; None where one of them has no known cost."""
+    return sum_of_known(result.cost_usd for result in state.executions)
+
 
 PlanProgressCallback: TypeAlias = Callable[[PlanProgress], None]
 MoreTasks: TypeAlias = Callable[[Plan], Sequence[PlanTask]]
