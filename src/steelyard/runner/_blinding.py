@@ -1,9 +1,7 @@
-"""What a judge must not see, taken out of what it is shown: who did the work, with what, where and for how much.
+"""The change that a judge sees, without who made it, with which model, where and at what cost.
 
-Keys and tokens are taken out besides: a judge is a model elsewhere.
-
-Agents write their names into comments, trailers and files of their own. Whatever is taken out leaves a mark in its
-place and is counted for a finding.
+Agents write their names into comments, trailers and their own files. Every removal leaves a mark and is counted for a
+finding. Keys and tokens are removed too, because a judge is a model elsewhere.
 """
 
 from __future__ import annotations

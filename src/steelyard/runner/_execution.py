@@ -1,4 +1,7 @@
-"""One execution of one trial: the agent works in a sandbox on a copy, and nothing of it is left when that is over."""
+"""Execution of a trial: the agent works in a sandbox on a copy of the task, and its work is verified in another.
+
+When an execution ends, no process of it is left. The verification has hidden files that the agent did not see.
+"""
 
 from __future__ import annotations
 
@@ -123,13 +126,13 @@ class VerifyEvidence(Record, frozen=True, kw_only=True):
 
 
 _MAX_ARGUMENT_LENGTH = 128 * 1024 - 1
-"""What Linux takes as one argument."""
+"""Maximum length of an argument on Linux."""
 _MASKED = "***"
 
 
 @dataclass(frozen=True)
 class AgentCommand:
-    """All that the sandbox is given of an agent."""
+    """Command, files and variables of an agent in its sandbox."""
 
     line: list[str]
     variables: dict[str, str]
@@ -141,7 +144,7 @@ class AgentCommand:
 
 
 def command_of(job: Job, *, endpoint: str, token: str) -> AgentCommand:
-    """The agent's command with every placeholder filled; UsageError when the prompt is too long for it."""
+    """Return the agent's command with all placeholders filled; UsageError if the prompt is too long for it."""
     adapter = job.adapter
     values = _values(job, endpoint=endpoint, token=token)
     declared = _declared(job)

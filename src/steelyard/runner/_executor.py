@@ -1,4 +1,9 @@
-"""One execution of one trial, from an empty folder to a Run: tried, verified, read and priced."""
+"""Executor of a plan: runs the executions of trials, determines how they ended, and verifies finished work again.
+
+The ending is based on evidence, never on the agent's claims and rarely on its exit status. Infrastructure failures
+are retried. Everything that the agent caused counts and is verified like other work: otherwise an agent that crashes
+where it would have failed would look better.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The part of HTTP/1.1 that the metering proxy speaks: bounded heads, bodies by length, in chunks, or up to the end.
+"""HTTP/1.1 messages of the metering proxy: h11 parses and writes them, and asyncio streams carry them, within limits.
 
-Both sides may be hostile, and no head is passed on as it came: it is parsed and written again, so that one
-side cannot make the other see another message than the metering proxy does.
+Both sides may be hostile. No head is forwarded as received: it is parsed and written again, so that one side cannot
+make the other see a different message than the proxy does.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+import h11
+
 HEAD_BYTES: Final = 1 << 16
-"""Maximum size of headers and of a header line; also the buffer size of a stream."""
+"""Maximum size of headers; also the buffer size of a stream."""
 MAX_HEADERS = 200
+MAX_LINE_BYTES = 1 << 12
+"""Maximum size of the header of a chunk and of the trailers of a body."""
 PIECE_BYTES = 1 << 16
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]+) HTTP/1\.([01])")
-_STATUS = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?")
-_CHUNK_SIZE, _CHUNK_END, _TRAILERS = range(3)
-_LENGTH = re.compile(r"[0-9]{1,15}")
+MAX_INTERIM_RESPONSES = 10
+_HEAD = re.compile(rb"(?:[\x21-\x7e\x80-\xff][\t\x20-\x7e\x80-\xff]*\r\n)+\r\n")
+"""Lines without control characters, folding and bare line feeds, which h11 accepts."""
+_METHOD = re.compile(rb"[A-Z]{1,20}")
 BETWEEN_TWO: Final = frozenset(
     {
         "connection",
@@ -38,7 +39,8 @@ BETWEEN_TWO: Final = frozenset(
         "content-length",
     }
 )
-"""Headers that speak of one connection, not of the message."""
+"""Headers of a connection, which are not forwarded."""
+Headers = Iterable[tuple[str, str]]
 
 
 class HttpMessageError(Exception):
@@ -55,192 +57,158 @@ class TruncatedMessageError(Exception):
 
 @dataclass(frozen=True)
 class Head:
-    """Headers of a message."""
+    """First line and headers of a message."""
 
     method: str
     target: str
     status: int
-    is_newer: bool
-    """HTTP/1.1, where a connection stays open by default."""
     headers: tuple[tuple[str, str], ...]
     """Names in lower case."""
 
     def get(self, name: str) -> str | None:
-        """The value of a header; of several, all of them."""
+        """Return the values of a header, separated by commas; None if it is absent."""
         values = [value for header, value in self.headers if header == name]
         return ", ".join(values) if values else None
 
     @property
-    def stays_open(self) -> bool:
-        """Whether the connection may be used again."""
-        words = [word.strip().lower() for word in (self.get("connection") or "").split(",")]
-        return self.is_newer and "close" not in words
+    def is_chunked(self) -> bool:
+        """Whether the body is sent in chunks."""
+        return self.get("transfer-encoding") is not None
 
     @property
     def length(self) -> int | None:
-        """The body's length as stated; None where it comes in chunks or states none."""
-        coding, stated = self.get("transfer-encoding"), self.get("content-length")
-        if coding is not None:
-            if coding.lower() != "chunked" or stated is not None:
-                raise HttpMessageError("invalid transfer-encoding: expected chunked, without content-length")
-            return None
-        if stated is None:
-            return None
-        if _LENGTH.fullmatch(stated) is None:
-            raise HttpMessageError("invalid content-length")
-        return int(stated)
-
-    @property
-    def is_chunked(self) -> bool:
-        """Whether the body comes in chunks."""
-        return self.get("transfer-encoding") is not None
+        """Length of the body as stated; None if it is sent in chunks or states none."""
+        stated = self.get("content-length")
+        return None if stated is None else int(stated)
 
 
-async def read_request(reader: StreamReader) -> Head | None:
-    """The next request; None when there is none any more."""
-    raw = await _raw_head(reader)
-    if raw is None:
+def agent_state() -> h11.Connection:
+    """Return the state of one request of an agent and its response."""
+    return h11.Connection(h11.SERVER, MAX_LINE_BYTES)
+
+
+def endpoint_state() -> h11.Connection:
+    """Return the state of one request to an endpoint and its response."""
+    return h11.Connection(h11.CLIENT, MAX_LINE_BYTES)
+
+
+async def read_request(state: h11.Connection, reader: StreamReader) -> Head | None:
+    """Return the next request; None if the connection has ended."""
+    problem = "invalid HTTP/1.1 request"
+    event = await _read_head(state, reader, problem)
+    if event is None:
         return None
-    line, headers = _parts(raw)
-    match = _REQUEST.fullmatch(line)
-    if match is None:
-        raise HttpMessageError("invalid HTTP/1.1 request")
-    return Head(match[1], match[2], 0, match[3] == "1", headers)
+    if not isinstance(event, h11.Request) or _METHOD.fullmatch(event.method) is None:
+        raise HttpMessageError(problem)
+    return Head(event.method.decode(), event.target.decode(), 0, _headers(event))
 
 
-async def read_answer(reader: StreamReader) -> Head:
-    """The answer to a request; those that only announce one are passed over."""
-    for _ in range(10):
-        raw = await _raw_head(reader)
-        if raw is None:
+async def read_answer(state: h11.Connection, reader: StreamReader) -> Head:
+    """Return the final response to a request; interim responses are skipped."""
+    for _ in range(MAX_INTERIM_RESPONSES):
+        event = await _read_head(state, reader, "the endpoint does not speak HTTP/1.1")
+        if event is None:
             raise TruncatedMessageError
-        line, headers = _parts(raw)
-        match = _STATUS.fullmatch(line)
-        if match is None:
-            raise HttpMessageError("the endpoint does not speak HTTP/1.1")
-        status = int(match[2])
-        if status >= 200:
-            return Head("", "", status, match[1] == "1", headers)
+        if isinstance(event, h11.Response):
+            return Head("", "", event.status_code, _headers(event))
     raise HttpMessageError("the endpoint sent an interim response but no final response")
 
 
-async def _raw_head(reader: StreamReader) -> bytes | None:
+async def _read_head(
+    state: h11.Connection, reader: StreamReader, problem: str
+) -> h11.Request | h11.Response | h11.InformationalResponse | None:
     try:
-        return await reader.readuntil(b"\r\n\r\n")
+        raw = await reader.readuntil(b"\r\n\r\n")
     except LimitOverrunError:
         raise HttpMessageError(f"headers larger than {HEAD_BYTES:,} bytes", 431) from None
     except IncompleteReadError as error:
         if error.partial:
             raise TruncatedMessageError from None
         return None
-
-
-def _parts(raw: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
-    first, *lines = raw[:-4].decode("latin-1").split("\r\n")
-    if len(lines) > MAX_HEADERS:
+    if _HEAD.fullmatch(raw) is None:
+        raise HttpMessageError(problem)
+    state.receive_data(raw)
+    event = _next_event(state, problem)
+    if not isinstance(event, h11.Request | h11.Response | h11.InformationalResponse):
+        raise HttpMessageError(problem)
+    if event.http_version not in (b"1.0", b"1.1"):
+        raise HttpMessageError(problem)
+    if len(event.headers) > MAX_HEADERS:
         raise HttpMessageError(f"more than {MAX_HEADERS} headers", 431)
-    headers = []
-    for line in lines:
-        name, colon, value = line.partition(":")
-        value = value.strip(" \t")
-        if not colon or _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
-            raise HttpMessageError("invalid header")
-        headers.append((name.lower(), value))
-    return first, tuple(headers)
+    names = {name for name, _ in event.headers}
+    if {b"transfer-encoding", b"content-length"} <= names:
+        raise HttpMessageError("invalid transfer-encoding: expected chunked, without content-length")
+    return event
+
+
+def _headers(event: h11.Request | h11.Response) -> tuple[tuple[str, str], ...]:
+    return tuple((name.decode(), value.decode("latin-1")) for name, value in event.headers)
+
+
+def _next_event(state: h11.Connection, problem: str) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
+    try:
+        return state.next_event()
+    except h11.RemoteProtocolError as error:
+        raise HttpMessageError(problem, 431 if error.error_status_hint == 431 else 400) from None
 
 
 class Body:
-    """A body, taken out of its framing as its bytes come."""
+    """Body of a message, without its framing, piece by piece."""
 
-    def __init__(self, head: Head, *, until_end: bool) -> None:
-        """A body that states no length goes up to the end of the connection, or there is none."""
-        self._is_chunked = head.is_chunked
-        self._until_end = until_end and head.length is None and not head.is_chunked
-        self._left = head.length or 0
-        self._lines = _CHUNK_SIZE
-        self._kept = bytearray()
-        self._trailers = 0
-        self.is_done = not (self._is_chunked or self._until_end or self._left)
+    def __init__(self, state: h11.Connection, head: Head) -> None:
+        self._state = state
+        self._left = head.length
+        """Bytes that are not read yet; None if the length is unknown."""
+        is_response = state.our_role is h11.CLIENT
+        self._is_until_end = is_response and head.status != 204 and head.length is None and not head.is_chunked
+        self._is_done = False
 
     async def read(self, reader: StreamReader) -> bytes:
-        """Bytes of the body; nothing when it has ended."""
-        while not self.is_done:
-            most = PIECE_BYTES if self._is_chunked or self._until_end else min(self._left, PIECE_BYTES)
-            data = await reader.read(most)
-            if not data and not self._until_end:
-                raise TruncatedMessageError
-            if piece := self._unframed(data):
-                return piece
+        """Return the next bytes of the body; none at its end."""
+        while not self._is_done:
+            event = _next_event(self._state, "invalid body")
+            if isinstance(event, h11.Data):
+                return bytes(event.data)
+            if isinstance(event, h11.EndOfMessage):
+                self._is_done = True
+            else:
+                await self._receive(reader)
         return b""
 
+    async def _receive(self, reader: StreamReader) -> None:
+        """Read no more than the body, so that a request that follows stays in the stream."""
+        data = await reader.read(PIECE_BYTES if self._left is None else min(self._left, PIECE_BYTES))
+        if not data and not self._is_until_end:
+            raise TruncatedMessageError
+        if self._left is not None:
+            self._left -= len(data)
+        self._state.receive_data(data)
+
     @property
-    def is_exact(self) -> bool:
-        """Whether it ended as framed, with nothing behind it, so that another message may follow."""
-        return self.is_done and not self._until_end and not self._kept
-
-    def _unframed(self, data: bytes) -> bytes:
-        if self._is_chunked:
-            return self._from_chunks(data)
-        self._left -= len(data)
-        self.is_done = not data if self._until_end else not self._left
-        return data
-
-    def _from_chunks(self, data: bytes) -> bytes:
-        kept, at, pieces = self._kept, 0, []
-        kept += data
-        while not self.is_done:
-            if self._left:
-                piece = kept[at : at + self._left]
-                pieces.append(piece)
-                at += len(piece)
-                self._left -= len(piece)
-                if self._left:
-                    break
-            end = kept.find(b"\r\n", at)
-            if end < 0:
-                if len(kept) - at > HEAD_BYTES:
-                    raise HttpMessageError("a line of a chunked body is too long", 431)
-                break
-            self._take_line(bytes(kept[at:end]))
-            at = end + 2
-        del kept[:at]
-        return b"".join(pieces)
-
-    def _take_line(self, line: bytes) -> None:
-        """The line before a chunk, the empty one behind it, or one behind the last."""
-        if self._lines == _CHUNK_SIZE:
-            match = _CHUNK.fullmatch(line)
-            if match is None:
-                raise HttpMessageError("a chunk has no length")
-            self._left = int(match[1], 16)
-            self._lines = _CHUNK_END if self._left else _TRAILERS
-        elif self._lines == _CHUNK_END:
-            if line:
-                raise HttpMessageError("the length of a chunk does not match its header")
-            self._lines = _CHUNK_SIZE
-        elif line:
-            self._trailers += 1
-            if self._trailers > MAX_HEADERS:
-                raise HttpMessageError("too much data after the last chunk", 431)
-        else:
-            self.is_done = True
+    def allows_another(self) -> bool:
+        """Whether another message may follow: the body is complete without extra data, and the connection is open."""
+        is_open = self._state.their_state is h11.DONE and not self._is_until_end
+        return self._is_done and is_open and not self._state.trailing_data[0]
 
 
-def head_bytes(line: str, headers: Iterable[tuple[str, str]]) -> bytes:
-    """A head as it is sent."""
-    lines = (line, *(f"{name}: {value}" for name, value in headers))
-    return "\r\n".join((*lines, "", "")).encode("latin-1")
+def request_bytes(state: h11.Connection, method: str, target: str, headers: Headers, body: bytes = b"") -> bytes:
+    """Return a request as it is sent."""
+    try:
+        head = state.send(h11.Request(method=method, target=target, headers=_encoded(headers)))
+    except h11.LocalProtocolError as error:
+        raise HttpMessageError(f"the request to the endpoint is invalid: {error}") from None
+    return b"".join((head or b"", (state.send(h11.Data(data=body)) or b"") if body else b"", _end(state)))
 
 
-def answer_line(status: int) -> str:
-    """The first line of an answer."""
+def _end(state: h11.Connection) -> bytes:
+    return state.send(h11.EndOfMessage()) or b""
+
+
+def response_event(status: int, headers: Headers) -> h11.Response:
+    """Return the head of a response. h11 adds the framing if the headers state no length."""
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    return f"HTTP/1.1 {status} {phrase}"
+    return h11.Response(status_code=status, headers=_encoded(headers), reason=phrase)
 
 
-def as_chunk(piece: bytes) -> bytes:
-    """A piece of a body in chunks."""
-    return b"%x\r\n%b\r\n" % (len(piece), piece)
-
-
-LAST_CHUNK = b"0\r\n\r\n"
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]

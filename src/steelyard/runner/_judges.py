@@ -1,7 +1,8 @@
-"""Judges as trials: what each is asked about the work of others, and what it answers.
+"""Judges as trials, and the judgments of runs from their answers.
 
 A judge sees the task, the change and the test report. It does not see who made the change, with which model or tier,
-in which folder, at what cost, or the agent's own statements about its work.
+in which folder, at what cost, or the agent's own statements about its work. Answers about `nop` and `oracle` show
+which judges are unfit, and both orders of a pair must agree.
 """
 
 from __future__ import annotations

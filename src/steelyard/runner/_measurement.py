@@ -2,6 +2,8 @@
 
 A round measures every side of a task once, in a new order, so that drift (heat, other load) falls
 on all sides alike. A round is kept when all its sides are measured; an incomplete one is measured again.
+
+A kernel lock on one file per user keeps trials and measurements apart: it ends with the process that holds it.
 """
 
 from __future__ import annotations

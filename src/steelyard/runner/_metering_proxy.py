@@ -1,4 +1,7 @@
-"""Metering proxy: pass-through endpoint between agents and models, with its own event loop and thread."""
+"""Metering proxy: pass-through endpoint between agents and models, with its own event loop and thread.
+
+It logs every call of an execution, forwards it, counts its tokens, and returns the response unchanged.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import h11
 import msgspec
 
 from steelyard.errors import UnknownNameError
 from steelyard.runner._http import (
     HEAD_BYTES,
-    LAST_CHUNK,
     Body,
     Head,
     HttpMessageError,
     TruncatedMessageError,
-    answer_line,
-    as_chunk,
-    head_bytes,
+    agent_state,
+    endpoint_state,
     read_answer,
     read_request,
+    request_bytes,
+    response_event,
 )
 from steelyard.runner._metering_records import (
     REJECTIONS,
@@ -45,9 +49,9 @@ from steelyard.runner._model_apis import ApiRequest, UsageChunkFilter, UsageRead
 from steelyard.runner._upstream import NOT_PASSED_BACK, KeyMask, Upstream, swapped
 
 AGENT_SECONDS = 60.0
-"""How long an agent may leave an answer unread; it takes up a place at the endpoint meanwhile."""
+"""Time that an agent may leave a response unread, which occupies a slot of the endpoint."""
 LAST_WORDS_SECONDS = 1.0
-"""How long an answer is read on when its agent has left: the usage mostly follows the last word."""
+"""Time to read on when the agent has disconnected: usage is mostly sent last."""
 
 
 class AgentReader(asyncio.StreamReader):
@@ -76,16 +80,17 @@ class AgentReader(asyncio.StreamReader):
 
 @dataclass
 class AgentSide:
-    """Where an answer goes."""
+    """Connection of an agent, on which it sends requests and receives responses."""
 
     reader: AgentReader
     writer: asyncio.StreamWriter
-    is_chunked: bool = False
-    """Whether the answer that is being sent goes in chunks."""
+    state: h11.Connection = field(default_factory=agent_state)
+    """State of the current request."""
 
-    async def send(self, data: bytes) -> None:
-        """Sends bytes, unless the agent has left."""
-        if self.reader.is_gone:
+    async def send(self, event: h11.Event) -> None:
+        """Send a part of the response, unless the agent has disconnected."""
+        data = self.state.send(event)
+        if not data or self.reader.is_gone:
             return
         self.writer.write(data)
         if self.writer.transport.get_write_buffer_size() <= HEAD_BYTES:
@@ -94,22 +99,23 @@ class AgentSide:
             async with asyncio.timeout(AGENT_SECONDS):
                 await self.writer.drain()
         except ConnectionError:
-            return  # the reader hears of it too
+            return  # the reader is notified too
         except TimeoutError:
             raise HttpMessageError("the agent did not read the response") from None
 
     async def send_piece(self, piece: bytes) -> None:
-        """Sends a piece of a body."""
+        """Send a piece of a body."""
         if piece:
-            await self.send(as_chunk(piece) if self.is_chunked else piece)
+            await self.send(h11.Data(data=piece))
 
     async def send_error(self, status: int, message: str, *headers: tuple[str, str]) -> bool:
         """Send an error of the proxy in a form that every client parses; the connection stays open."""
         error = {"type": "invalid_request_error", "code": status, "status": "FAILED_PRECONDITION"}
         body = json.dumps({"type": "error", "error": {**error, "message": f"steelyard proxy: {message}"}}).encode()
         fixed = (("content-type", "application/json"), ("content-length", str(len(body))), *headers)
+        events = (response_event(status, fixed), h11.Data(data=body), h11.EndOfMessage())
         with suppress(ConnectionError):
-            self.writer.write(head_bytes(answer_line(status), fixed) + body)
+            self.writer.write(b"".join(self.state.send(event) or b"" for event in events))
             await self.writer.drain()
         return True
 
@@ -117,28 +123,29 @@ class AgentSide:
 MAX_BODY_BYTES = 64 << 20
 """Bytes of one request."""
 MAX_BODIES = 256 << 20
-"""Bytes of all requests of an execution that are there at the same time."""
+"""Bytes of all concurrent requests of an execution."""
 MAX_CONNECTIONS = 64
-"""Open connections of an execution. Each takes a file of this process."""
+"""Open connections of an execution. Each is an open file of this process."""
 MAX_CALLS = 20_000
 """Calls of an execution: each takes two lines of its file."""
 MAX_ERROR_BODY_BYTES = 1 << 14
 """Bytes of a rejection that are kept to be read, save for its last piece."""
 PATIENCE_SECONDS = 600.0
-"""How long an endpoint may send nothing: some think for minutes before a whole answer."""
+"""Time that an endpoint may send nothing; some take minutes before a whole response."""
 NO_RETRY = ("x-should-retry", "false")
 """What the clients of OpenAI and Anthropic obey."""
 
 
 @dataclass
 class _Exchange:
-    """A call under way, and how far it has come."""
+    """Call in progress."""
 
     agent: AgentSide
-    head: Head
     request: ApiRequest
+    state: h11.Connection
+    """State of the request to the endpoint."""
     message: bytes
-    """The request as the endpoint is to see it."""
+    """The request as it is sent to the endpoint."""
     usage: UsageReader
     was_sent: bool = False
     """Whether the endpoint may have seen it."""
@@ -171,7 +178,7 @@ class Gate:
         return asyncio.StreamReaderProtocol(AgentReader(), self._serve)
 
     async def close(self) -> None:
-        """Cuts what is under way."""
+        """Cancel the calls in progress."""
         workers = list(self._workers)
         for worker in workers:
             worker.cancel()
@@ -199,13 +206,14 @@ class Gate:
             writer.close()
 
     async def _exchange(self, agent: AgentSide) -> bool:
-        """One request and its answer; whether another may follow."""
-        head = await read_request(agent.reader)
+        """Handle one request; return whether another may follow."""
+        agent.state = agent_state()
+        head = await read_request(agent.state, agent.reader)
         if head is None:
             return False
-        if (head.get("expect") or "").lower() == "100-continue":
-            await agent.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        framed, body = Body(head, until_end=False), bytearray()
+        if agent.state.they_are_waiting_for_100_continue:
+            await agent.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
+        framed, body = Body(agent.state, head), bytearray()
         try:
             while piece := await framed.read(agent.reader):
                 body += piece
@@ -214,7 +222,7 @@ class Gate:
                     raise HttpMessageError(
                         f"request larger than {MAX_BODY_BYTES:,} bytes, or too many requests at once", 413
                     )
-            return await self._answer(agent, head, bytes(body)) and head.stays_open and framed.is_exact
+            return await self._answer(agent, head, bytes(body)) and framed.allows_another
         finally:
             self._bodies -= len(body)
 
@@ -234,8 +242,9 @@ class Gate:
         if head.method == "POST":
             headers.append(("content-length", str(len(request.body))))
         target = f"{request.target}?{query}" if query else request.target
-        message = head_bytes(f"{head.method} {target} HTTP/1.1", headers) + request.body
-        exchange = _Exchange(agent, head, request, message, UsageReader(request.kind))
+        state = endpoint_state()
+        message = request_bytes(state, head.method, target, headers, request.body)
+        exchange = _Exchange(agent, request, state, message, UsageReader(request.kind))
         async with self.upstream.turn() as waited_seconds:
             if agent.reader.is_gone:
                 return False
@@ -313,7 +322,7 @@ class Gate:
             exchange.was_sent = True
             connection.writer.write(exchange.message)
             async with asyncio.timeout(self.patience_seconds) as limit:
-                answer = await read_answer(connection.reader)
+                answer = await read_answer(exchange.state, connection.reader)
                 exchange.status = answer.status
                 if answer.status in (429, 503):
                     self.upstream.pause(answer.get("retry-after"))
@@ -321,9 +330,9 @@ class Gate:
                     raise HttpMessageError("the endpoint redirects, which is not supported; use its final URL")
                 if (answer.get("content-encoding") or "identity").lower() != "identity":
                     raise HttpMessageError("the endpoint sent a compressed response despite accept-encoding: identity")
-                body = Body(answer, until_end=answer.status != 204)
+                body = Body(exchange.state, answer)
                 await self._pass_back(exchange, answer, body, connection.reader, limit)
-            is_reusable = answer.stays_open and body.is_exact
+            is_reusable = body.allows_another
         finally:
             if is_reusable:
                 self.upstream.keep(connection)
@@ -333,21 +342,16 @@ class Gate:
     async def _pass_back(
         self, exchange: _Exchange, answer: Head, body: Body, reader: asyncio.StreamReader, limit: asyncio.Timeout
     ) -> None:
-        """The answer as it came, piece by piece."""
+        """Return the response to the agent, piece by piece."""
         agent, mask = exchange.agent, KeyMask(self.upstream.endpoint.key)
         is_stream = (answer.get("content-type") or "").startswith("text/event-stream")
         chosen = UsageChunkFilter() if exchange.request.adds_usage and is_stream else None
         length = 0 if answer.status == 204 else answer.length if chosen is None else None
-        agent.is_chunked = length is None and exchange.head.is_newer
         headers = [(name, mask.text(value)) for name, value in answer.headers if name not in NOT_PASSED_BACK]
         if length is not None:
             headers.append(("content-length", str(length)))
-        elif agent.is_chunked:
-            headers.append(("transfer-encoding", "chunked"))
-        if not exchange.head.stays_open:
-            headers.append(("connection", "close"))
         exchange.is_answering = True
-        await agent.send(head_bytes(answer_line(answer.status), headers))
+        await agent.send(response_event(answer.status, headers))
         while piece := await body.read(reader):
             self._go_on(limit)
             exchange.first_byte = exchange.first_byte or datetime.now(UTC)
@@ -359,8 +363,7 @@ class Gate:
             await agent.send_piece(shown if chosen is None else chosen.feed(shown))
         rest = mask.end()
         await agent.send_piece(rest if chosen is None else chosen.feed(rest) + chosen.end())
-        if agent.is_chunked:
-            await agent.send(LAST_CHUNK)
+        await agent.send(h11.EndOfMessage())
 
     def _go_on(self, limit: asyncio.Timeout) -> None:
         """Restart the timeout when data arrives; not for every piece, which would be slow."""
@@ -391,7 +394,7 @@ def _problem(problem: Exception, *, was_sent: bool) -> str:
 
 SOCKET_NAME = "proxy.sock"
 _MAX_ADDRESS_LENGTH = 100
-"""Bytes of the path of a socket that every system takes."""
+"""Maximum length of a socket path in bytes, on all systems."""
 T = TypeVar("T")
 
 

@@ -1,4 +1,4 @@
-"""Records of the metering proxy: endpoints, limits, calls, and the call log."""
+"""Records of the metering proxy: endpoints with their prices, limits and budget, calls, and the call log."""
 
 from __future__ import annotations
 
@@ -213,9 +213,9 @@ REJECTIONS = {
 
 
 class CallBudget:
-    """What the calls of an execution may use, and have used.
+    """Budget of the calls of one execution.
 
-    It is looked at before each call: an execution overspends by the calls that are open when the limit is reached.
+    It is checked before each call: an execution overspends by the calls that are open when the limit is reached.
     """
 
     def __init__(self, limits: CallLimits, price_table: PriceTable | None) -> None:
@@ -225,7 +225,7 @@ class CallBudget:
         self._pico: int | Decimal = 0
 
     def spend(self, call: MeteredCall) -> str | None:
-        """Why no other call may follow; None while there is something left."""
+        """Return why no other call may follow; None while budget is left."""
         limits = self._limits
         if not call.is_successful or (limits.usd is None and limits.tokens is None):
             return None
@@ -254,11 +254,11 @@ _FIELDS = {
     "cache_write_5m_tokens": "cache_write_usd",
     "cache_write_1h_tokens": "cache_write_usd",
 }
-"""Kinds of tokens with a price other than that of input."""
+"""Token kinds that are not priced as input."""
 
 
 class EndpointPriceTable(PriceTable):
-    """One price for every model of the endpoint."""
+    """Prices that a plan states for an endpoint, the same for every model."""
 
     def __init__(self, endpoint: str, price: EndpointPrice) -> None:
         super().__init__()
@@ -268,9 +268,9 @@ class EndpointPriceTable(PriceTable):
         self._periods = (Period((Rates(tuple(Decimal(str(each)) for each in usd)),)),)
 
     def look_up(self, model: str) -> ModelPrices:
-        """The endpoint's price, whatever the model."""
+        """Return the endpoint's price for any model."""
         return ModelPrices(id=model, provider=None, periods=self._periods)
 
     def models(self) -> Sequence[str]:
-        """None by name: the price holds for every one."""
+        """Return no names: the price applies to every model."""
         return ()

@@ -1,4 +1,8 @@
-"""Token usage reported in model responses, whole or streamed, for every kind of endpoint."""
+"""The APIs of models: token usage in responses, requests that the proxy forwards, and the agent `model`.
+
+There are four: OpenAI chat and responses, Anthropic messages, and Gemini. Usage is read from whole and streamed
+responses. The agent `model` sends one request, and the text of the response is its output.
+"""
 
 from __future__ import annotations
 

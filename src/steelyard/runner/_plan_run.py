@@ -1,4 +1,4 @@
-"""Running a plan: what is to be done is found, locked, scheduled and gathered."""
+"""Runs of a plan: trials without a result are run, and all results are collected; states and cost forecasts."""
 
 from __future__ import annotations
 

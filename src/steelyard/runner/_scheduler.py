@@ -1,4 +1,7 @@
-"""Schedule trials: limited parallelism, retries after infrastructure failures, budget."""
+"""Scheduler of trials: limited parallelism, retries after infrastructure failures, and the plan's budget.
+
+The budget is counted over all executions and reserved before a trial starts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An endpoint as the metering proxy reaches it: its address, its connections, and how often it may be asked."""
+"""Endpoints of the metering proxy: address, connections, rate limits, and the key.
+
+The execution's token is replaced by the endpoint's key in requests, and the key is masked in responses.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,15 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from steelyard.errors import UsageError
-from steelyard.runner._http import BETWEEN_TWO, HEAD_BYTES, Head, HttpMessageError, head_bytes, read_answer
+from steelyard.runner._http import (
+    BETWEEN_TWO,
+    HEAD_BYTES,
+    Head,
+    HttpMessageError,
+    endpoint_state,
+    read_answer,
+    request_bytes,
+)
 from steelyard.runner._metering_records import ResolvedEndpoint
 
 CARRIERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key"})
@@ -28,11 +39,11 @@ NOT_PASSED_ON = (
 )
 NOT_PASSED_BACK = BETWEEN_TWO | frozenset({"set-cookie", "location", "alt-svc"})
 MIN_SECRET_LENGTH = 16
-"""A shorter key (`EMPTY`, `none`) protects nothing, and its letters may occur in any response."""
+"""A shorter key (`EMPTY`, `none`) is not secret, and its characters may occur in any response."""
 
 
 def swapped(head: Head, query: str, *, token: str, key: str | None) -> tuple[list[tuple[str, str]], str] | None:
-    """Headers and query to ask the endpoint with; None where the request does not hold the token, or holds another."""
+    """Return headers and query of the request to the endpoint; None if the token is absent or wrong."""
     headers = [(name, value) for name, value in head.headers if name not in NOT_PASSED_ON]
     has_token = False
     for name, value in head.headers:
@@ -59,7 +70,7 @@ def _same(shown: str, token: str) -> bool:
 
 
 class KeyMask:
-    """Covers the key wherever an answer holds it, byte for byte, so that lengths stay as they are.
+    """Mask the key in a response byte by byte, so that lengths do not change.
 
     >>> mask = KeyMask("sk-0123456789abcdef")
     >>> mask.feed(b"your key sk-01234"), mask.feed(b"56789abcdef is wrong"), mask.end()
@@ -71,7 +82,7 @@ class KeyMask:
         self._tail = b""
 
     def feed(self, piece: bytes) -> bytes:
-        """The piece without the key; what may be the beginning of the key waits for the next one."""
+        """Return the piece without the key; a possible beginning of the key waits for the next piece."""
         if not self._key:
             return piece
         text = (self._tail + piece).replace(self._key, b"*" * len(self._key))
@@ -85,20 +96,20 @@ class KeyMask:
         return text[:at]
 
     def end(self) -> bytes:
-        """What waited in vain."""
+        """Return what is still waiting."""
         rest, self._tail = self._tail, b""
         return rest
 
     def text(self, value: str) -> str:
-        """A header without the key."""
+        """Return a header without the key."""
         return value.replace(self._key.decode(), "*" * len(self._key)) if self._key else value
 
 
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 3.0
-"""How long a connection is kept for the next call: servers close theirs after five seconds or more."""
+"""Time that a connection is kept for the next call; servers close theirs after five seconds or more."""
 MAX_PAUSE_SECONDS = 60.0
-"""What an endpoint that asks for a pause (Retry-After) is given at most."""
+"""Maximum pause that an endpoint can request (Retry-After)."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +180,7 @@ class Connection:
     idle_since: float = field(default=0.0)
 
     def close(self) -> None:
-        """Gone at once: what was not read is of no use."""
+        """Close at once; unread data is discarded."""
         self.writer.transport.abort()
 
 
@@ -224,8 +235,9 @@ class Upstream:
         connection = Connection(reader, writer)
         try:
             target = f"{self.address.bracketed}:{self.address.port}"
-            writer.write(head_bytes(f"CONNECT {target} HTTP/1.1", [("host", target), *proxy.authorization]))
-            answer = await read_answer(reader)
+            state = endpoint_state()
+            writer.write(request_bytes(state, "CONNECT", target, [("host", target), *proxy.authorization]))
+            answer = await read_answer(state, reader)
             if answer.status != 200:
                 raise HttpMessageError(f"the proxy in HTTPS_PROXY rejected the connection with status {answer.status}")
             await writer.start_tls(self._context, server_hostname=self.address.host)
@@ -235,12 +247,12 @@ class Upstream:
         return connection
 
     def keep(self, connection: Connection) -> None:
-        """For the next call."""
+        """Keep the connection for the next call."""
         connection.idle_since = time.monotonic()
         self._idle.append(connection)
 
     def close(self) -> None:
-        """Closes what is kept."""
+        """Close the connections that are kept."""
         for connection in self._idle:
             connection.close()
         self._idle.clear()
