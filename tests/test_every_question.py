@@ -21,6 +21,7 @@ from question_cases import CASES, COMMAND_CASES, Case, CommandCase, store_addres
 from serving import Served, serving
 from steelyard.cli import run
 from steelyard.pages import Page, PageTable, csv_text, page_text, text as html_text
+from steelyard.pages._html import PLAIN_ROWS
 from steelyard.questions import (
     Answer,
     ArenaSource,
@@ -192,6 +193,14 @@ def test_most_wrong_options_are_rejected(inputs: Path) -> None:
     assert len(rejected) > len(cases) / 2
 
 
+def test_options_in_errors_of_a_server_are_spelled_as_in_python(inputs: Path, served: Callable[[Case], Served]) -> None:
+    address = served(next(case for case in CASES if case.question == "matrix")).address
+    for source in (inputs / "runs.jsonl", sy.connect(address)):
+        with pytest.raises(sy.SteelyardError) as raised:
+            sy.matrix(source, by=["task"])
+        assert raised.value.hint == "by='agent,model'"
+
+
 @EACH_COMMAND
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_command_prints_the_text_and_the_json_of_its_answer(
@@ -261,6 +270,21 @@ def test_every_cell_and_sentence_is_in_the_html(case: AnyCase, ask: Ask) -> None
             assert html_text(column.title.replace("\n", " ")) in document
             for row in range(table.rows):
                 assert html_text(column.shown(row).replace("\n", ", ")) in document
+
+
+@EACH_ANSWER
+def test_every_cell_sentence_and_figure_is_in_a_notebook(case: AnyCase, ask: Ask) -> None:
+    answer = ask(case)
+    shown = answer._repr_html_()
+    for page in pages_of(answer):
+        for sentence in (page.answer, *page.notes, *page.details, *page.legend):
+            assert html_text(sentence, longest=600) in shown
+        assert all(figure.svg in shown for figure in page.figures)
+    for table in tables_of(answer):
+        for column in table.in_words.columns:
+            assert html_text(column.title.replace("\n", " ")) in shown
+            for row in range(min(table.rows, PLAIN_ROWS)):
+                assert html_text(column.shown(row).replace("\n", ", ")) in shown
 
 
 @EACH_ANSWER

@@ -158,7 +158,7 @@ def breaches(result: Result) -> list[str]:
         "it is one short line as text": repr(result).isprintable() and len(repr(result)) < 120,
         "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
         "it prints in lines that fit": is_printed(result),
-        "it is a table in a notebook": result._repr_html_().startswith("<table><caption>"),
+        "it is a page in a notebook": result._repr_html_().startswith("<section><h3>"),
         "it is a page": result_document(result).count("<h1") == 1,
         "it is text for a pull request": "# " in result_markdown(result),
     }

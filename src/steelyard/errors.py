@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.formatting import file_size
-from steelyard.option_names import Surface, option, spell
+from steelyard.option_names import Surface, option, options_in, spell
 from steelyard.suggestions import nearest
 
 MAX_ERROR_CHARS = 200
@@ -87,6 +87,11 @@ class SteelyardError(Exception):
     @hint.setter
     def hint(self, hint: str | None) -> None:
         self._hint = hint
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """The options with values that its texts mention."""
+        return [pair for text in (self._message, self._where, self._hint) for pair in options_in(text or "")]
 
     def shown_on(self, surface: Surface) -> SteelyardError:
         """Return the error with its options spelled for a surface."""

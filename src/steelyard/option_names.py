@@ -48,6 +48,15 @@ def spell(text: str, surface: Surface) -> str:
     return _MENTION.sub(lambda mention: _SPELLINGS[surface](*mention.groups()), text)
 
 
+def options_in(text: str) -> list[tuple[str, str]]:
+    """Return the mentioned options that have a value.
+
+    >>> options_in(f"{option('until', '2026-01-01')} is before {option('since')}")
+    [('until', '2026-01-01')]
+    """
+    return [(name, value) for name, value in _MENTION.findall(text) if value]
+
+
 def _on_command_line(name: str, value: str | None) -> str:
     flag = name.replace("_", "-")
     if value is None or value == "True":

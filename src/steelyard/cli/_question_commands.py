@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from cyclopts import Parameter
 
 from steelyard.cli._arena_options import StoreOption
@@ -56,8 +55,7 @@ def command_named(name: str) -> Callable[..., int]:
         with reading_progress(shown=is_reading and not output.quiet) as progress, reporting(progress):
             answer = question.ask(source, question.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
-        if "exit_code" in answer.__struct_fields__:
-            answer = msgspec.structs.replace(answer, exit_code=status)
+        answer = answer.ended(status)
         if summary is not None:
             with writing(summary), summary.open("a", encoding="utf-8") as file:
                 file.write(answer.markdown())

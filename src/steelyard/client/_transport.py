@@ -7,7 +7,6 @@ few times if the connection is lost or the server restarts.
 from __future__ import annotations
 
 import http.client
-import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import msgspec
 
 from steelyard import errors
 from steelyard.errors import RequestError, SteelyardError, StoreUnavailableError, UsageError, said_by
-from steelyard.option_names import option
+from steelyard.option_names import Surface, option, spell
 from steelyard.version import __version__
 
 API = "/api/v1"
@@ -28,8 +27,10 @@ LATER = frozenset({429, 502, 503, 504})
 """Statuses of a server or proxy that may be temporary."""
 MAX_ANSWER_LENGTH = 1 << 30
 MAX_ERROR_CHARS = 500
-_QUERY = re.compile(r"\?([a-z_]+)=([^\s&,;)]+)")
-_BODY = re.compile(r'"([a-z_]+)": (?:"([^"]*)"|(true|false|-?[\d.]+))')
+REMOTE: tuple[Surface, ...] = ("http", "json")
+"""How a server spells options."""
+MAX_OPTIONS = 20
+"""Options of a problem that are spelled as in Python."""
 
 
 class Answer(NamedTuple):
@@ -133,7 +134,8 @@ class Transport:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._not_ours(answer)
         kind = _text(problem.get("kind"))
-        detail, hint, where = (_mentioned(problem.get(name)) for name in ("detail", "hint", "where"))
+        options = _options(problem.get("options"))
+        detail, hint, where = (_mentioned(problem.get(name), options) for name in ("detail", "hint", "where"))
         if kind is None or detail is None:
             return self._not_ours(answer)
         known = _KINDS.get(kind)
@@ -155,13 +157,24 @@ def _written(value: object) -> str:
     return str(value)
 
 
-def _mentioned(value: object) -> str | None:
-    """Return a text in which options of a query or a body are mentions, so that they are spelled as in Python."""
+def _options(value: object) -> list[str]:
+    """Return the options that a problem names, as mentions, the longest first."""
+    named = value[:MAX_OPTIONS] if isinstance(value, list) else []
+    mentions = [
+        option(name, text)
+        for each in named
+        if isinstance(each, dict) and (name := _text(each.get("name"))) and (text := _text(each.get("value")))
+    ]
+    return sorted(mentions, key=len, reverse=True)
+
+
+def _mentioned(value: object, options: Sequence[str]) -> str | None:
+    """Return a text in which these options of a query or a body are mentions, so that they are spelled as in Python."""
     text = _text(value)
-    if text is None:
-        return None
-    text = _QUERY.sub(lambda query: option(query[1], query[2]), text)
-    return _BODY.sub(lambda stated: option(stated[1], stated[2] or stated[3].capitalize()), text)
+    for mention in options if text else ():
+        for surface in REMOTE:
+            text = text.replace(spell(mention, surface), mention) if text else text
+    return text
 
 
 def _text(value: object) -> str | None:

@@ -56,14 +56,15 @@ if TYPE_CHECKING:
     )
     from steelyard.pages._findings import (
         findings_page as findings_page,
+        folded_findings as folded_findings,
     )
     from steelyard.pages._html import (
         MAX_LINK_LENGTH as MAX_LINK_LENGTH,
         document as document,
+        notebook_html as notebook_html,
         page_asset as page_asset,
         page_html as page_html,
         page_style as page_style,
-        plain_table_html as plain_table_html,
         row_cells as row_cells,
         table_html as table_html,
         text as text,

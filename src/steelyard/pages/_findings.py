@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard.formatting import counted
 from steelyard.pages._columns import count_column, text_column
@@ -33,6 +34,12 @@ def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
         answer=(f"{listed}." if listed else "No findings.") + left_out,
         table=PageTable(name="findings", caption="Findings", columns=columns) if kinds else None,
     )
+
+
+def folded_findings(findings: Sequence[Finding], *, rejected: int = 0) -> tuple[PageTable, ...]:
+    """Return the table of findings, folded below a count of them; no table without findings."""
+    page = findings_page(findings, rejected=rejected)
+    return () if page.table is None else (replace(page.table, caption=page.answer, is_folded=True),)
 
 
 def _where(finding: Finding) -> str | None:

@@ -164,20 +164,35 @@ def _classes(**looks: bool) -> str:
     return f' class="{names}"' if names else ""
 
 
-def plain_table_html(table: PageTable | None, *, caption: str) -> str:
-    """The first rows as a bare table with what its marks mean, for a notebook."""
-    columns = () if table is None else table.in_words.columns
-    rows = 0 if table is None else table.rows
-    shown = min(rows, PLAIN_ROWS)
-    caption += f"; {rows - shown:,} more rows" if rows > shown else ""
+def notebook_html(page: Page) -> str:
+    """Return the page for a notebook: without scripts and links, with the first rows of long tables."""
+    return (
+        f"<section><h3>{text(page.title)}</h3>\n"
+        + (f"<p>{text(page.answer, longest=600)}</p>\n" if page.answer else "")
+        + _sentences(page.notes)
+        + "".join(f"<div>{figure.svg}</div>\n" for figure in page.figures)
+        + "".join(map(_notebook_table, page.tables))
+        + _sentences((*page.legend, *page.details))
+        + "".join(map(_folded, page.texts))
+        + _facts(page.facts)
+        + "".join(map(notebook_html, page.parts))
+        + "</section>\n"
+    )
+
+
+def _notebook_table(table: PageTable) -> str:
+    columns = table.in_words.columns
+    shown = min(table.rows, PLAIN_ROWS)
+    more = table.rows - shown + table.left_out
+    caption = table.caption + (f"; {more:,} more rows" if more else "")
     head = "".join(f"<th>{text(_line(column.title, ' '))}</th>" for column in columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{text(_line(column.shown(row)))}</td>" for column in columns) + "</tr>"
         for row in range(shown)
     )
-    legends = "" if table is None else "".join(f"<p>{text(legend)}</p>" for legend in table.legends)
-    caption = f"<caption>{text(caption)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{legends}"
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{_foot(table)}"
+    made = f"<table><caption>{text(caption)}</caption>{rows}</table>\n{_sentences(table.legends)}"
+    return f"<details><summary>{text(table.caption)}</summary>\n{made}</details>\n" if table.is_folded else made
 
 
 def _line(several: str, between: str = ", ") -> str:

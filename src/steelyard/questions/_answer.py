@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -230,6 +230,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         """Exit status of the command, apart from rejected records."""
         return 0
 
+    def ended(self, status: int) -> Self:  # noqa: ARG002 # for answers that contain it
+        """Return the answer of a command that exits with this status."""
+        return self
+
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """Return the JSON; infinity is the string "Infinity"."""
         made: dict[str, Any] = pages.json_values(msgspec.to_builtins(self, enc_hook=_builtin))
@@ -303,7 +307,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         pages.write_result(self, Path(path), no_csv_escape=no_csv_escape)
 
     def _repr_html_(self) -> str:
-        return pages.plain_table_html(self.page().table, caption=repr(self))
+        return pages.notebook_html(self.page())
 
     def __str__(self) -> str:
         return self.text(pages.text_width())

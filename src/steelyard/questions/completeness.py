@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, get_args
 
@@ -254,14 +253,13 @@ def page(answer: CompletenessSummary) -> Page:
     complete = sum(not answer.total.fields[name].unknown for name in answer.reported_fields)
     fields = counted(len(answer.reported_fields), "field")
     absent = f"Never reported: {', '.join(answer.absent_fields)}."
-    findings = pages.findings_page(answer.findings, rejected=answer.rejected_count)
     made = pages.Page(
         name="completeness",
         title="Which data are known, and which are missing?",
         answer=answer.summary,
         notes=(f"{complete:,} of {fields} reported by any run are known for every run.",),
         table=pages.PageTable(caption="Runs by provenance of each field", columns=tuple(columns)),
-        also=() if findings.table is None else (replace(findings.table, caption=findings.answer, is_folded=True),),
+        also=pages.folded_findings(answer.findings, rejected=answer.rejected_count),
         details=(absent,) if answer.absent_fields else (),
         facts=(("prices", answer.prices), ("runs", f"{answer.total.n:,}")),
     )

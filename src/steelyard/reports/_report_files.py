@@ -13,9 +13,9 @@ from steelyard.pages import (
     TextTable,
     add_row,
     document,
+    notebook_html,
     page_markdown,
     plain_table as text_table,
-    plain_table_html,
     wrapped,
 )
 from steelyard.plain_text import clean
@@ -28,8 +28,8 @@ TEXT_ROWS = 50
 
 
 def result_html(result: Result) -> str:
-    """The result as a table, for notebooks."""
-    return plain_table_html(page_of(result).table, caption=repr(result))
+    """Return the page of the result for notebooks."""
+    return notebook_html(page_of(result))
 
 
 def result_text(result: Result, *, width: int) -> str:

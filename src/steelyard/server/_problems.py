@@ -23,6 +23,13 @@ _FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:\\|/(?!api/))(?:[^\s'\"<>:,;()/\
 """Absolute path up to the last separator; does not match URLs or API paths."""
 
 
+class ProblemOption(msgspec.Struct, frozen=True, kw_only=True):
+    """Option with a value that a problem mentions, for clients that spell it in another way."""
+
+    name: str
+    value: str
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Problem details (RFC 9457)."""
 
@@ -39,6 +46,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     where: str | None = None
     """File or record that the problem refers to."""
     findings: tuple[str, ...] = ()
+    options: tuple[ProblemOption, ...] = ()
 
 
 def without_folders(text: str) -> str:
@@ -63,8 +71,9 @@ def problem_of(error: Exception, instance: str, *, surface: Surface = "http") ->
         instance = f"{instance}#{identity}"
     else:
         problem = error.shown_on(surface)
-    shown = Redaction().tree((problem.message, problem.hint, problem.where))  # a suggested name may contain a key
-    detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
+    texts = (problem.message, problem.hint, problem.where, *(value for _, value in problem.options))
+    shown = Redaction().tree(texts)  # a suggested name may contain a key
+    detail, hint, where, *values = (None if text is None else clean(without_folders(text))[:2_000] for text in shown)
     return Problem(
         type=f"/problems/{problem.kind}",
         title=HTTPStatus(problem.http_status).phrase,
@@ -74,6 +83,10 @@ def problem_of(error: Exception, instance: str, *, surface: Surface = "http") ->
         kind=problem.kind,
         hint=hint,
         where=where,
+        options=tuple(
+            ProblemOption(name=name, value=value or "")
+            for (name, _), value in zip(problem.options, values, strict=True)
+        ),
     )
 
 

@@ -34,7 +34,7 @@ from steelyard.questions.gate._answer import (
 from steelyard.records import Finding, one_a_kind
 
 if TYPE_CHECKING:
-    from steelyard.pages import Column, Page, PageTable, Style
+    from steelyard.pages import Column, Page, Style
     from steelyard.profiles import Profile
     from steelyard.questions.analysis import Mask, Rule, RuleCheck, Samples
     from steelyard.tables import RunTable
@@ -222,7 +222,7 @@ def page(answer: Gate) -> Page:
         style=STYLES["fail" if answer.status == "inconclusive" and answer.inconclusive == "fail" else answer.status],
         notes=tuple(rule.sentence for rule in answer.rules),
         table=pages.PageTable(caption=f"Rules, {pages.weighting(answer)}", columns=tuple(_columns(answer))),
-        also=tuple(_warnings(answer)),
+        also=pages.folded_findings(answer.findings, rejected=answer.rejected_count),
         facts=(
             ("interval method", pages.methods_of([rule.interval for rule in answer.rules])),
             ("confidence level", exact_percent(answer.confidence)),
@@ -287,19 +287,6 @@ def _columns(answer: Gate) -> Iterator[Column]:
 def _interval_text(rule: RuleResult, unit: str) -> str:
     from_limit = "from the limit" if rule.factor not in (0, 1) else ""
     return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.label))))
-
-
-def _warnings(answer: Gate) -> Iterator[PageTable]:
-    """Return the findings that are more than information, folded."""
-    warnings = [finding for finding in answer.findings if finding.severity != "info"]
-    if warnings:
-        texts = [
-            each.message if each.count == 1 else f"{each.message}; {each.count - 1:,} more like it" for each in warnings
-        ]
-        columns = (pages.text_column("finding", "finding", texts),)
-        yield pages.PageTable(
-            caption=counted(len(warnings), "finding"), columns=columns, name="findings", is_folded=True
-        )
 
 
 def figures() -> Mapping[str, Drawing]:

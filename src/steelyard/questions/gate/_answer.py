@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import msgspec
+
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions.analysis import GateStatus
@@ -88,3 +90,7 @@ class Gate(Answer, frozen=True, kw_only=True):
     def exit_status(self) -> int:
         """Exit status of the command."""
         return self.exit_code
+
+    def ended(self, status: int) -> Gate:
+        """Return the gate with the exit status of the command, which is 1 if records were rejected."""
+        return msgspec.structs.replace(self, exit_code=status)
