@@ -14,6 +14,7 @@ from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_predict import arena_model_predict
+from steelyard.questions.arena.model_weights import arena_model_weights
 from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
@@ -105,7 +106,7 @@ def learning(folder: Path) -> Arena:
 def weighted(folder: Path) -> Result:
     arena = rated_arena(folder)
     arena_model_fit(arena)
-    return questions.weights(arena)
+    return arena_model_weights(arena)
 
 
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {

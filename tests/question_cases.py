@@ -15,6 +15,7 @@ from typing import Any
 import steelyard as sy
 from arena_results import learning, rated_arena
 from steelyard.questions import Answer, Question, demo_files, question_named
+from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.user_add import arena_user_add
@@ -158,6 +159,7 @@ CASES = [
     Case("arena_model_abilities", {}, "learning.db"),
     Case("arena_model_predict", {"task": "task-1"}, "learning.db"),
     Case("arena_model_correctness", {}, "learning.db"),
+    Case("arena_model_weights", {}, "rated/arena.db"),
     Case("arena_model_correctness", {"task": "task-0"}, "learning.db"),
 ]
 """At least one per question; together they show every part of an answer."""
@@ -288,7 +290,9 @@ def write_inputs(folder: Path) -> Path:
     sy.create_token("ci", scopes=["submit", "review"], store=arena)
     arena.store.close()
     (folder / "rated").mkdir()
-    rated_arena(folder / "rated").store.close()
+    weighted = rated_arena(folder / "rated")
+    arena_model_fit(weighted)
+    weighted.store.close()
     learning(folder).store.close()
     for name, content in demo_files():
         if name.startswith("timings/"):

@@ -10,12 +10,12 @@ import pytest
 from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import task_leaderboard, weights
+from steelyard.questions import task_leaderboard
 from steelyard.questions.arena.model_fit import arena_model_fit
+from steelyard.questions.arena.model_weights import WeightVersions, arena_model_weights
 from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.show import arena_show
-from steelyard.results import WeightVersions
 from steelyard.store import Store, open_store
 
 COUNT = 40
@@ -59,7 +59,7 @@ def rate_all(arena: Arena, order: int = 0) -> None:
 def fitted(arena: Arena) -> WeightVersions:
     """The versions of the weights after a fit."""
     arena_model_fit(arena)
-    return weights(arena)
+    return arena_model_weights(arena)
 
 
 def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_one_command_learns_all_that_the_profile_switches_on(store: Store, tmp_p
     rate_all(arena)
     (learned,) = arena_model_fit(arena).versions
     assert (learned.kind, learned.number, learned.seen, learned.is_new) == ("weights", 1, 3 * COUNT, True)
-    assert [version.version for version in weights(arena).versions] == [1]
+    assert [version.version for version in arena_model_weights(arena).versions] == [1]
     (tmp_path / "both.toml").write_text('name = "both"\nextends = "arena-community"\n' + MODELS)
     arena_rescore(arena, profile=str(tmp_path / "both.toml"))
     found = {each.kind: (each.number, each.is_new) for each in arena_model_fit(arena).versions}

@@ -78,7 +78,9 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.ratings._weights import (
         fit_arena_weights as fit_arena_weights,
-        weight_versions as weight_versions,
+    )
+    from steelyard.arena.scoring._community_weights import (
+        read_weights as read_weights,
     )
     from steelyard.arena.scoring._review_log import (
         read_reviews as read_reviews,

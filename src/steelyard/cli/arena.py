@@ -7,7 +7,6 @@ import msgspec
 from cyclopts import App, Parameter
 
 from steelyard.cli import _arena_views as views
-from steelyard.cli._arena_models import model
 from steelyard.cli._arena_options import (
     LEADERBOARD,
     MODELS,
@@ -56,11 +55,13 @@ task = App(name="task", help="Add, list or show tasks.", help_format="plaintext"
 user = App(name="user", help="Register or list people, teams and tools.", help_format="plaintext")
 review = App(name="review", help="Accept, exclude or reinstate submissions.", help_format="plaintext")
 rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
+model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
 for _app, _names in (
     (user, ("add", "list")),
     (review, ("list", "accept", "exclude", "reinstate", "log")),
     (rating, ("assign", "pending", "add", "list")),
+    (model, ("fit", "abilities", "predict", "correctness", "weights")),
     (season, ("create", "list", "show", "verify")),
 ):
     for _name in _names:

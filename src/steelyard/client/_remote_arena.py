@@ -30,7 +30,6 @@ from steelyard.results import (
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
-    WeightVersions,
 )
 from steelyard.settings import TOKEN
 
@@ -171,10 +170,6 @@ class RemoteArena(ArenaMethods):
     def agent(self, agent: str) -> ToolMetrics:
         """Return the metrics of one agent, with its submissions ranked against each other."""
         return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
-
-    def weights(self) -> WeightVersions:
-        """Return the versions of the weights fitted to ratings."""
-        return _converted(self._server.get("/weights"), WeightVersions)
 
     def _whole(
         self,

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
         init_arena as init_arena,
         open_arena as open_arena,
     )
-    from steelyard.questions._arena_people import (
-        weights as weights,
-    )
     from steelyard.questions._arena_requests import (
         Intake as Intake,
         NumberedLine as NumberedLine,

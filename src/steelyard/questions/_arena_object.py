@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
-from steelyard.questions import _arena, _arena_people, _arena_runs, _arena_views
+from steelyard.questions import _arena, _arena_runs, _arena_views
 from steelyard.questions._question import ArenaMethods
 from steelyard.questions.arena.season_verify import Verification, verify_manifest
 from steelyard.settings import DEFAULT_STORE
@@ -32,7 +32,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     agent = _arena_views.tool_metrics
     compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
-    weights = _arena_people.weights
 
     def season_verify(self, manifest: Path | str) -> Verification:
         """Verify a manifest file against this arena."""

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
         profile_lines as profile_lines,
         submitted_line as submitted_line,
     )
-    from steelyard.reports._arena_ratings import (
-        weights_lines as weights_lines,
-    )
     from steelyard.reports._arena_tables import (
         bias_table as bias_table,
         leaderboard_line as leaderboard_line,

@@ -95,7 +95,6 @@ if TYPE_CHECKING:
     from steelyard.results._arena_weights import (
         FittedWeights as FittedWeights,
         PartDiagnostic as PartDiagnostic,
-        WeightVersions as WeightVersions,
     )
     from steelyard.results._base import (
         Result as Result,

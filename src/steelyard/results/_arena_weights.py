@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
-
-from steelyard.records import iso
-from steelyard.results._arena_rows import FieldsResult
-from steelyard.results._base import Row
 
 
 class PartDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,32 +43,3 @@ class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
     """Why the fixed weights remain; None otherwise."""
     parts: tuple[PartDiagnostic, ...]
     """Diagnostics of each part; empty with too few ratings."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class WeightVersions(FieldsResult):
-    """All versions of the weights, oldest first; the last one is in effect."""
-
-    profile: str
-    is_on: bool
-    """Whether the profile enables dynamic weights."""
-    versions: tuple[FittedWeights, ...]
-
-    def _about(self) -> str:
-        return f"{len(self.versions):,} versions of weights; {self.profile}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per version."""
-        return [
-            {
-                "version": version.version,
-                "made_at": iso(version.made_at),
-                "ratings": version.ratings,
-                "submissions": version.submissions,
-                "tasks": version.tasks,
-                **{f"{name}_weight": weight for name, weight in version.weights.items()},
-                "p_value": version.p_value,
-                "reason": version.reason,
-            }
-            for version in self.versions
-        ]

@@ -13,14 +13,12 @@ from steelyard.questions import (
     task_leaderboard,
     tool_bias,
     tool_metrics,
-    weights,
 )
 from steelyard.results import (
     Leaderboard,
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
-    WeightVersions,
 )
 from steelyard.server._question_routes import question_route
 from steelyard.server._route import Listed, Paged, Query, Repeated, Route
@@ -136,12 +134,6 @@ ARENA_ROUTES = (
         result=ToolMetrics,
         over_arena=lambda source, values, _query: tool_metrics(source.arena, values["agent"]),
     ),
-    Route(
-        path="/weights",
-        sentence="Versions of the weights fitted to ratings.",
-        command="arena model weights",
-        result=WeightVersions,
-        over_arena=lambda source, _values, _query: weights(source.arena),
-    ),
+    question_route("arena_model_weights"),
     question_route("arena_review_list", page="/review"),
 )

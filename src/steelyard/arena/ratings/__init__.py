@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.ratings._weights import (
         fit_arena_weights as fit_arena_weights,
-        weight_versions as weight_versions,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

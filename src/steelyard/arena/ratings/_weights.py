@@ -11,22 +11,13 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.ingest import Arena, load_tasks
 from steelyard.arena.ratings._rating_table import RatingTable, rating_table
 from steelyard.arena.ratings._season_manifest import digest_of
-from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, fitted_model, read_weights
+from steelyard.arena.scoring import PARTS, WEIGHTS, DynamicWeightsTable, fitted_model
 from steelyard.arena.views import view_task
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.results import FittedModel, FittedWeights, PartDiagnostic, WeightVersions
+from steelyard.results import FittedModel, FittedWeights, PartDiagnostic
 from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
 from steelyard.store import KeptVersion, save_model
-
-
-def weight_versions(arena: Arena) -> WeightVersions:
-    """Return every fitted version of the weights."""
-    with arena.read() as connection:
-        versions = read_weights(connection)
-    return WeightVersions(
-        profile=arena.rules.name, is_on=arena.rules.dynamic_weights is not None, versions=tuple(versions)
-    )
 
 
 def fit_arena_weights(arena: Arena) -> FittedModel:

@@ -10,7 +10,6 @@ from steelyard.reports.pages._catalog import api_page
 from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._people import (
     tool_page,
-    weights_page,
 )
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._review import bias_page
@@ -24,7 +23,6 @@ from steelyard.results import (
     TaskLeaderboard,
     ToolBias,
     ToolMetrics,
-    WeightVersions,
 )
 
 
@@ -55,6 +53,5 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     TaskLeaderboard: task_page,
     ToolBias: bias_page,
     ToolMetrics: tool_page,
-    WeightVersions: weights_page,
 }
 """The results that have a page of their own."""

@@ -3,31 +3,8 @@
 from __future__ import annotations
 
 from steelyard.pages import Page, PageTable, count_column, id_column, number_column, text_column
-from steelyard.reports._arena_ratings import weights_lines
 from steelyard.reports._arena_tools import tool_sentence
-from steelyard.results import ToolMetrics, WeightVersions
-
-
-def weights_page(result: WeightVersions) -> Page:
-    """One row a version; what is in force and what it rests on above."""
-    rows = result.to_dicts()
-    first, *notes = weights_lines(result)
-    weights = [name for name in rows[0] if name.endswith("_weight")] if rows else []
-    columns = (
-        count_column("version", "version", [row["version"] for row in rows]),
-        count_column("ratings", "ratings", [row["ratings"] for row in rows]),
-        count_column("submissions", "submissions", [row["submissions"] for row in rows]),
-        *(number_column(name, name.replace("_", " "), [row[name] for row in rows], places=4) for name in weights),
-        text_column("reason", "reason for fixed weights", [row["reason"] for row in rows]),
-    )
-    return Page(
-        name="weights",
-        title="Weights fitted to peer ratings",
-        answer=first,
-        notes=tuple(f"{note}." for note in notes),
-        table=PageTable(caption="Versions of the fitted weights", columns=columns),
-        facts=(("profile", result.profile),),
-    )
+from steelyard.results import ToolMetrics
 
 
 def tool_page(result: ToolMetrics) -> Page:
