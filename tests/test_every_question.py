@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import pytest
+from cyclopts import App
 
 import steelyard as sy
 from question_cases import CASES, COMMAND_CASES, Case, CommandCase, store_address, write_inputs
 from serving import Served, serving
-from steelyard.cli import run
+from steelyard.cli import build_app, run
 from steelyard.pages import Page, PageTable, csv_text, page_text, text as html_text
 from steelyard.pages._html import PLAIN_ROWS
 from steelyard.questions import (
@@ -308,6 +309,66 @@ def test_no_text_of_an_answer_contains_a_flag(case: AnyCase, ask: Ask) -> None:
 @pytest.mark.parametrize("name", question_names())
 def test_no_option_has_a_reserved_name(name: str) -> None:
     assert not RESERVED & question_named(name).options.declared.keys()
+
+
+OUTPUTS = {"--json", "--csv", "--out", "--quiet"}
+OTHER_OUTPUT = {
+    "demo": "a tour of other commands",
+    "mapping show": "prints a TOML file",
+    "mapping suggest": "prints a TOML file",
+    "run trial": "writes to the results directory of the plan",
+    "schema": "prints a JSON Schema",
+    "serve": "runs a server",
+    "serve token create": "prints a secret once",
+}
+"""Commands that do not have all options of output, with the reason. Those below `arena` are not declared yet."""
+
+
+def output_options(words: str) -> set[str]:
+    """The options of output that a command has."""
+    app = APP
+    for word in words.split():
+        app = app[word]
+    names = (name for each in app.assemble_argument_collection(parse_docstring=False) for name in each.names)
+    return OUTPUTS & set(names)
+
+
+def commands(app: App, words: str = "") -> Iterator[str]:
+    for name in app:
+        if not name.startswith("-"):
+            yield from commands(app[name], f"{words} {name}".strip())
+    if words and app.default_command is not None:
+        yield words
+
+
+APP = build_app()
+
+
+@pytest.mark.parametrize("name", question_names())
+def test_every_question_has_all_options_of_output(name: str) -> None:
+    assert output_options(question_named(name).command) == OUTPUTS
+
+
+def test_every_other_command_has_all_options_of_output_or_a_reason() -> None:
+    own = [words for words in commands(APP) if not words.startswith("arena ")]
+    assert {words for words in own if output_options(words) != OUTPUTS} == set(OTHER_OUTPUT)
+
+
+def test_only_results_of_the_arena_are_not_declared() -> None:
+    """The JSON shape, the rows and the terminal tables of the old results are in modules of the arena."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if re.search(r"def _shape\b|\((Fields)?Result\):|import .*\bplain_table\b", path.read_text("utf-8"))
+    }
+    allowed = re.compile(r"(results|reports)/_arena_\w+\.py|reports/pages/\w+\.py|cli/_?arena\w*\.py")
+    assert {path for path in found if not allowed.fullmatch(path)} <= {
+        "pages/_text.py",  # the one renderer
+        "results/_base.py",  # the base class, which is deleted with its last subclass
+        "results/_review_desk.py",
+        "results/_api_routes.py",
+        "reports/_report_files.py",
+    }
 
 
 def renderers(source: str, answers: set[str]) -> Iterator[str]:

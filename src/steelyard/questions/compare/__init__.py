@@ -318,7 +318,7 @@ def _judged(
 
 
 def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
-    """Return what to compare to make this comparison only."""
+    """Return the selections and metrics of this comparison alone."""
     return " of ".join([*([metric] if metrics > 1 else []), *([b.choice] if sides > 1 else [])])
 
 
@@ -430,7 +430,7 @@ def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Fin
 
 
 def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
-    """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    """Return a finding on pairs with so few tasks that intervals depend on the distribution of the data."""
     return [
         Finding(
             code="few_tasks",
@@ -444,7 +444,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
 
 
 def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
-    """What was found while reading, with the records that were rejected; of costs only what concerns the rows."""
+    """Return findings of reading and rejected records; findings on costs only if they concern the rows."""
     return [*set_aside_findings(table.rejected), *table.findings_of(rows)]
 
 

@@ -1,4 +1,4 @@
-"""Figures of a comparison: what differs, and on which tasks."""
+"""Figures of a comparison: differences by metric and by task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERDICT_MARKS = {"better": " better", "worse": " worse"}
 
 
 def difference_dots(answer: Comparison, width: int) -> Figure:
-    """B minus A of every metric on one zero line, what is better at the right, each row on a scale of its own."""
+    """Draw B minus A of every metric around one zero line: better to the right, each row on its own scale."""
     rows, directions, intervals = [], set(), []
     for pair in answer.pairs:
         for name, compared in pair.metrics.items():

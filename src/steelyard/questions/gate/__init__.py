@@ -174,7 +174,7 @@ def _several(rules: int, level: float) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The runs of one side, and what was found about them."""
+    """Samples of one side, with findings and the number of rejected records."""
 
     samples: Samples
     otherwise: Samples | None

@@ -1,4 +1,4 @@
-"""Put together what the engine reduced: statistics, group metrics, grades, components, tiers and findings."""
+"""Assembly of a measurement from reduced values: statistics, metrics, grades, components, tiers and findings."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _over_complete_cases(engine: Engine, declared: Metric, by: Sequence[str], re
 def _checks(
     engine: Engine, plan: _Plan, keys: Sequence[Key], *, by: Sequence[str], rows: str
 ) -> list[Callable[[], list[Finding]]]:
-    """What attempts are missing or uneven, what runs contradict, whose results agree, and where costs mislead."""
+    """Return findings on missing and unequal attempts, contradictions, identical results and misleading costs."""
     place_of = {key: place for place, key in enumerate(keys)}
     labels = [group_label(by, key) for key in keys]
     return [
@@ -236,7 +236,7 @@ def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is shown and what must be reduced for it."""
+    """Metrics to show, and those to reduce for them."""
 
     shown_runs: tuple[Metric, ...]
     shown_groups: tuple[Metric, ...]
@@ -431,7 +431,7 @@ def _sum(values: Iterable[float | Missing]) -> float | Missing:
 
 
 def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str]) -> list[Finding]:
-    """Groups in which tasks were tried unequally often and a figure that is shown depends on what counts once."""
+    """Return findings on groups with unequal numbers of attempts in which a value depends on the weighting."""
     weighted = [metric.name for metric in plan.shown_runs if metric.binary]
     weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
     if not labels or not weighted:

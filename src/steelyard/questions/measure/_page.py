@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.pages import Column, Page, PageTable
 
 LAST_TO_LEAVE = {"pass_rate": 0, "cost_of_pass": 0, "cost_usd": 2, "composite_score": 3, "duration_seconds": 4}
-"""Which columns stay in a narrow table: first what delivers and what a pass costs."""
+"""Columns that stay longest in a narrow table: results and cost of pass first."""
 MAX_DETAILED_GROUPS = 100
 """Groups with a table of all their statistics: more would not be read."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Standing = tuple[Floats, Ints, Ints]
 
 SCORES = ("composite_score", "pass_rate", "impl_rate")
-"""What runs are ranked by where nothing is named: what most runs have, the first of equals."""
+"""Default metrics to rank by: the one that most runs have, the first if several tie."""
 SHOWN_K = (1, 2, 3, 4, 5, 10)
 """The k of pass@k that the page shows."""
 MAX_LEADERS = 6
@@ -131,7 +131,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
 def _standing(
     samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
-    """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
+    """Entrants, the metric that orders them with their rank intervals, and the test of the ranks."""
     from steelyard.questions.analysis import enter, estimate_ranks, significant_by_permutation  # brings numpy and scipy
 
     field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
@@ -153,7 +153,7 @@ def _standing(
 def _either_way(
     field: Entrants, standing: Standing, otherwise: tuple[Entrants, Standing], by: Sequence[str]
 ) -> tuple[Standing, list[Finding]]:
-    """The places that both ways of counting runs without a verdict leave open, and whose rest on them."""
+    """Return the ranks over both policies for runs without a verdict, with a finding if the policy changes them."""
     order_by, best, worst = standing[0], standing[1].copy(), standing[2].copy()
     other = {key: place for place, key in enumerate(otherwise[0].keys)}
     wider = []
@@ -179,7 +179,7 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
 
 
 def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
-    """The metrics that are named, else the usual ones of what is ranked; none where runs decide."""
+    """Return the named metrics, else the usual ones; none if the runs decide."""
     from steelyard.questions.analysis import comparable  # brings numpy and scipy
 
     if not 0 <= options.min_task_coverage <= 1:

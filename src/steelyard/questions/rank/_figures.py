@@ -1,4 +1,4 @@
-"""Figures of a ranking: who leads, how surely, and at what cost."""
+"""Figures of a ranking: scores with intervals, and cost."""
 
 from __future__ import annotations
 

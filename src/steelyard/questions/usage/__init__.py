@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from steelyard.pages import Column, Page
 
 USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
-"""What usage can be summed by, besides the user's own `x_...` keys."""
+"""Grouping keys, in addition to custom fields (`x_...`)."""
 
 
 class UsageOptions(PricedRunOptions):
@@ -159,7 +159,7 @@ class UsageAdding:
             self._begins_later[run.source.path] = is_later and self._begins_later.get(run.source.path, True)
 
     def take_later(self, reader: RecordReader) -> list[Finding]:
-        """Take lines of sessions that began after the asked-for time out of what was rejected: they are not in it."""
+        """Remove rejected lines of sessions that started after the requested period."""
         if not any(self._begins_later.values()):
             return []
         counted, later = SetAside(), SetAside()
@@ -220,7 +220,7 @@ def _keys(by: Sequence[str]) -> tuple[str, ...]:
 
 
 def _budget(usd: float | None, total: UsageCount) -> UsageBudget | None:
-    """What is known may already exceed it; what stays within it holds only where all is known."""
+    """Return the known cost compared with the budget; only complete costs show that it is not exceeded."""
     if usd is None:
         return None
     if not 0 <= usd < inf:

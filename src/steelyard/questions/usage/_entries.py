@@ -1,4 +1,4 @@
-"""What one run used, by the day and the model of its calls: tokens, and what is known of their cost."""
+"""Usage of one run by day and model of its calls: tokens and known cost."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | 
 
 
 def _stated_by(calls: Sequence[Call]) -> Fraction | None:
-    """What the calls cost by their own account; None where none of them gives one."""
+    """Return the cost that the calls report; None if none reports one."""
     from fractions import Fraction
 
     known = [Fraction(call.cost_usd) for call in calls if call.cost_usd is not None]

@@ -1,4 +1,4 @@
-"""Adds up what runs used: by group, by day, and all together."""
+"""Sums of usage: by group, by day, and in total."""
 
 from __future__ import annotations
 
@@ -123,14 +123,14 @@ class _Cell(msgspec.Struct):
             self.settle()
 
     def settle(self) -> None:
-        """Add what waits."""
+        """Add the pending entries."""
         if self.waiting:
             used = sum_columns(usage_columns(self.waiting))
             self.waiting.clear()
             self._add_tokens(kinds_of(used), used.total if used.total_tokens is None else used.total_tokens)
 
     def add_run(self, doubts: _Doubts) -> None:
-        """One run, and what is doubtful about its cost."""
+        """Add one run, and count it if its cost is doubtful."""
         self.runs += 1
         if doubts is _NO_DOUBTS:
             return
@@ -162,7 +162,7 @@ class _Cell(msgspec.Struct):
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether the true cost may be higher than what is known of it."""
+        """Whether the known cost is a lower bound."""
         doubts = (self.doubtful, self.lower_bound_runs, self.unpriced_runs, self.runs_without_usage)
         return self.pico is not None and any(doubts)
 
@@ -262,7 +262,7 @@ class UsageTally:
             cell.add_run(_Doubts.of([entry for entry, home in zip(chosen, cells, strict=True) if home is cell]))
 
     def add_rejected(self, count: int) -> None:
-        """Records that were rejected: what they cost is unknown, and in which group."""
+        """Add rejected records, whose cost and group are unknown."""
         self._total.doubtful |= count > 0
 
     def _within(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:
