@@ -34,7 +34,7 @@ FOREIGN: dict[str, set[str]] = {
     "runner/_adapters.py": {"--whitespace"},
 }
 """Flags of other programs: agents, harnesses and git."""
-FOREIGN_FILES = {"sandbox/_isolation.py"}
+FOREIGN_FILES = {"sandbox/_commands.py"}
 """Files that start another program (bubblewrap) with many flags."""
 COMMANDS: dict[str, set[str]] = {
     "demo/_examples.py": {"--by", "--baseline", "--rule", "--contract", "--store", "--out"},

@@ -64,7 +64,7 @@ def test_a_command_ends_when_it_is_told_to(isolation: Isolation, marker: str) ->
 def test_a_command_told_to_end_while_it_starts_leaves_nothing(
     isolation: Isolation, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.sandbox._running._POLL_SECONDS", 0.0001)
+    monkeypatch.setattr("steelyard.sandbox._commands._POLL_SECONDS", 0.0001)
     for moment in MOMENTS:
         stop = threading.Event()
         presser = threading.Timer(moment, stop.set)

@@ -11,8 +11,8 @@ from attacking import python
 from steelyard import sandbox
 from steelyard.errors import SandboxUnavailableError
 from steelyard.sandbox import _filter
+from steelyard.sandbox._commands import landlock_abi
 from steelyard.sandbox._filter import filter_for
-from steelyard.sandbox._isolation import landlock_abi
 
 HEADERS = ("x86_64-linux-gnu/asm/unistd_64.h", "asm-generic/unistd.h")
 MAX_PROGRAM_LENGTH = 4096
@@ -57,7 +57,7 @@ def test_a_kernel_with_an_older_landlock_is_served(abi: int, monkeypatch: pytest
         pytest.skip(str(error))
     if landlock_abi() < abi:
         pytest.skip("this one is older still")
-    monkeypatch.setattr("steelyard.sandbox._running.landlock_abi", lambda: abi)
+    monkeypatch.setattr("steelyard.sandbox._commands.landlock_abi", lambda: abi)
     code = (
         "import fcntl, os\n"
         "open('made', 'w').write('x')\n"

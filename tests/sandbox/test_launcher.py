@@ -7,7 +7,7 @@ import pytest
 from attacking import AsUser, Attack, named, python
 from steelyard import sandbox
 from steelyard.sandbox import Isolation, Limits
-from steelyard.sandbox._isolation import landlock_abi
+from steelyard.sandbox._commands import landlock_abi
 
 SIGNAL_THE_LAUNCHER = """
 import fcntl, os, signal, socket, time
@@ -49,7 +49,7 @@ def abi(request: pytest.FixtureRequest, isolation: Isolation, monkeypatch: pytes
     version: int = request.param
     if not (1 if isolation.name == "landlock" else 0) <= version <= landlock_abi():
         pytest.skip(f"{isolation.name} cannot use ABI {version} here")
-    monkeypatch.setattr("steelyard.sandbox._running.landlock_abi", lambda: version)
+    monkeypatch.setattr("steelyard.sandbox._commands.landlock_abi", lambda: version)
     return version
 
 
@@ -90,8 +90,7 @@ def test_bubblewrap_domain_denies_writing_to_proc(attack: Attack) -> None:
     ],
 )
 def test_bubblewrap_detail_says_why_landlock_is_missing(abi: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("_running", "_isolation"):
-        monkeypatch.setattr(f"steelyard.sandbox.{module}.landlock_abi", lambda: abi)
+    monkeypatch.setattr("steelyard.sandbox._commands.landlock_abi", lambda: abi)
     sandbox.isolation_named.cache_clear()
     try:
         assert sandbox.isolation_named("bubblewrap").detail == f"namespaces, seccomp filter, {reason}, limits"

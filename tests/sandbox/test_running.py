@@ -14,7 +14,7 @@ from processes import alive
 from steelyard import sandbox
 from steelyard.errors import SandboxUnavailableError, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
-from steelyard.sandbox._isolation import LAUNCHER, base_python
+from steelyard.sandbox._commands import LAUNCHER, base_python
 from steelyard.sandbox._resource_watch import ResourceUsage, measured
 
 # The clock is generous: a busy machine must not be taken for a lazy command.
@@ -279,7 +279,7 @@ def test_where_landlock_works_nobody_says_that_code_cannot_be_isolated() -> None
 
 @pytest.mark.usefixtures("without_bubblewrap")
 def test_where_nothing_works_it_is_said_once_with_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.sandbox._isolation.landlock_abi", lambda: 0)
+    monkeypatch.setattr("steelyard.sandbox._commands.landlock_abi", lambda: 0)
     with pytest.raises(SandboxUnavailableError) as caught:
         sandbox.run(["/bin/true"])
     reasons = "bubblewrap is not installed; this kernel has no Landlock"

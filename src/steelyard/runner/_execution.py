@@ -471,6 +471,7 @@ def agent_version(adapter: Adapter, *, no_sandbox: bool = False) -> str | None:
 
 
 TIME_LIMIT = "10m"
+"""Default time limit of checks and measurements."""
 ANSWER = "answer.txt"
 """File with the response of the agent `model`, for the check."""
 _CANNOT_START = (126, 127)

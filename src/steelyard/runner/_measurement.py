@@ -29,7 +29,7 @@ from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._digests import digest_of
-from steelyard.runner._execution import AGENT_LIMITS, files_below
+from steelyard.runner._execution import AGENT_LIMITS, TIME_LIMIT, files_below
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_folder import PlanFolder, read_record
 from steelyard.runner._plan_records import Bounds, Measure, seconds_of
@@ -69,7 +69,6 @@ def _locked(kind: int, message: str) -> Iterator[None]:
         os.close(handle)
 
 
-TIME_LIMIT = "10m"
 _MAX_OUTPUT_CHARS = 200
 _PIN = "import os,sys;os.sched_setaffinity(0,set(map(int,sys.argv[1].split(','))));os.execvp(sys.argv[2],sys.argv[2:])"
 """Pins the command alone: who waits for it stays on the other cores."""

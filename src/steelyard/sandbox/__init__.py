@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.sandbox._isolation import (
+    from steelyard.sandbox._commands import (
+        RunningCommand as RunningCommand,
         active_isolation as active_isolation,
         isolation_named as isolation_named,
-    )
-    from steelyard.sandbox._running import (
-        RunningCommand as RunningCommand,
         run as run,
         start as start,
     )

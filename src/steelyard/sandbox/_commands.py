@@ -1,46 +1,43 @@
-"""Running a command that is not trusted: on a copy, within limits, away from everything else."""
+"""Execution of untrusted commands: on a copy, within limits, under the strongest isolation that works here.
+
+The isolation is bubblewrap, or else Landlock with a seccomp filter. Both are tried once per process.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
 import json
 import os
 import select
+import selectors
+import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
 from steelyard.errors import AbortedError, SandboxUnavailableError, UsageError
+from steelyard.sandbox import _launch
 from steelyard.sandbox._box import HOME, TEMPORARY, WORK, filled
-from steelyard.sandbox._filter import filter_for
-from steelyard.sandbox._isolation import (
-    BOX_IN_BUBBLEWRAP,
-    LAUNCHER,
-    LAUNCHER_IN_BUBBLEWRAP,
-    SYSTEM_FOLDERS,
-    active_isolation,
-    base_python,
-    bubblewrap_command,
-    landlock_abi,
-    python_folders,
-    system_files,
-)
-from steelyard.sandbox._launch import MAX_PIPE_NUMBER, STARTED
-from steelyard.sandbox._output_streams import Streams
+from steelyard.sandbox._filter import ARCHITECTURES, filter_for
+from steelyard.sandbox._launch import MAX_PIPE_NUMBER, MIN_DOMAIN_ABI, STARTED
 from steelyard.sandbox._resource_watch import Watcher, descendants
 from steelyard.sandbox._sandbox_records import (
     HOME_FOLDER,
     WORK_FOLDER,
     Content,
     Isolation,
+    IsolationName,
     LimitName,
     Limits,
     SandboxResult,
@@ -48,6 +45,99 @@ from steelyard.sandbox._sandbox_records import (
     printable,
 )
 
+
+@dataclass
+class Streams:
+    """The three pipes of a running command. Output over the limit is not read or, in files, dropped."""
+
+    process: subprocess.Popen[bytes]
+    most: int
+    waiting: bytes
+    into: Path | None = None
+    """The folder whose files `stdout` and `stderr` take what it writes; None keeps it in memory."""
+    kept: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
+    dropped_bytes: int = 0
+    _files: dict[str, BinaryIO] = field(default_factory=dict)
+    _written: dict[str, int] = field(default_factory=lambda: {"stdout": 0, "stderr": 0})
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+
+    def __post_init__(self) -> None:
+        assert self.process.stdin is not None  # all three were asked for
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for name, stream in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
+            os.set_blocking(stream.fileno(), False)
+            self.selector.register(stream, selectors.EVENT_READ, name)
+            if self.into is not None:
+                # Unbuffered, so that the output is complete if we are killed.
+                self._files[name] = open(self.into / name, "wb", buffering=0)  # noqa: SIM115 - closed in close()
+        os.set_blocking(self.process.stdin.fileno(), False)
+        if self.waiting:
+            self.selector.register(self.process.stdin, selectors.EVENT_WRITE, "stdin")
+        else:
+            self.process.stdin.close()
+
+    def turn(self, seconds: float) -> bool:
+        """Move what can be moved; whether too much was written."""
+        if not self.selector.get_map():
+            time.sleep(seconds)
+            return False
+        for key, _ in self.selector.select(seconds):
+            if key.data == "stdin":
+                self._feed()
+            elif self._read(key):
+                return True
+        return False
+
+    def _feed(self) -> None:
+        assert self.process.stdin  # registered only while it is open
+        try:
+            self.waiting = self.waiting[os.write(self.process.stdin.fileno(), self.waiting[:65536]) :]
+        except BlockingIOError:
+            return  # the command writes to its own input, which it may open again as its own, and was faster
+        except BrokenPipeError:
+            self.waiting = b""
+        if not self.waiting:
+            self.selector.unregister(self.process.stdin)
+            self.process.stdin.close()
+
+    def _read(self, key: selectors.SelectorKey) -> bool:
+        try:
+            piece = os.read(key.fd, 65536)
+        except BlockingIOError:
+            return False  # the command reads its own output, and was faster
+        if not piece:
+            self.selector.unregister(key.fileobj)
+            return False
+        if self.into is not None:
+            self._write(key.data, piece)
+            return False
+        output = self.kept[key.data]
+        output += piece[: max(0, self.most - len(output))]
+        return len(piece) > 0 and len(output) >= self.most
+
+    def _write(self, name: str, piece: bytes) -> None:
+        fitting = piece[: max(0, self.most - self._written[name])]
+        self._files[name].write(fitting)
+        self._written[name] += len(fitting)
+        self.dropped_bytes += len(piece) - len(fitting)
+
+    def close(self) -> None:
+        self.selector.close()
+        for file in self._files.values():
+            file.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+BOX_IN_BUBBLEWRAP = "/box"
+LAUNCHER = str(Path(_launch.__file__).resolve())
+LAUNCHER_IN_BUBBLEWRAP = "/launch.py"
+"""Path of its own: the package may be below the temporary directory, which the sandbox replaces."""
+_STRENGTH: tuple[IsolationName, ...] = ("bubblewrap", "landlock")
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
 _END_SECONDS = 1.0
@@ -480,3 +570,171 @@ def _result(
         peak_bytes=facts.get("peak_bytes"),
         isolation=job.isolation.name,
     )
+
+
+@cache
+def system_files() -> list[str]:
+    """Files that programs such as Node and Java read at start; they reveal nothing about the user."""
+    etc = Path("/etc")
+    loader = ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "alternatives", "ssl/openssl.cnf"]
+    return [*(str(etc / name) for name in loader), *sorted(map(str, etc.glob("java-*")))]
+
+
+def base_python() -> str:
+    """Return the current interpreter, outside any virtual environment."""
+    # typeshed leaves out the attribute that venv itself relies on
+    base: str = getattr(sys, "_base_executable", None) or sys.executable
+    return os.path.realpath(base)
+
+
+def python_folders() -> list[str]:
+    """Return the directories of the interpreter and its standard library."""
+    return sorted({os.path.realpath(sys.base_prefix), os.path.realpath(sys.base_exec_prefix)})
+
+
+def bubblewrap_command(box: str, *, readable: list[str], filter_fd: int) -> list[str]:
+    """Return the bubblewrap command line up to the command; the seccomp filter is read from `filter_fd`."""
+    program = shutil.which("bwrap")
+    assert program is not None  # callers ask active_isolation first
+    line = [program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    # The launcher is PID 1, which no signal from inside the namespace ends. Bubblewrap's own init would be a process
+    # whose memory a command of the same uid can write.
+    line += ["--unshare-uts", "--unshare-cgroup-try", "--as-pid-1", "--seccomp", str(filter_fd)]
+    # As root no user namespace is made: the launcher inside moves to a uid of its own, which NPROC then counts alone.
+    # It keeps the three rights that this takes.
+    if _is_root():
+        line += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
+    else:
+        line += ["--unshare-user"]
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    for folder in SYSTEM_FOLDERS:
+        if Path(folder).is_symlink():
+            line += ["--symlink", os.readlink(folder), folder]
+        elif Path(folder).exists():
+            line += ["--ro-bind", folder, folder]
+    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written. They come
+    # before what may be mounted below them: an interpreter, or something readable.
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
+        line += ["--bind", f"{box}/{TEMPORARY}", place]
+    for path in [*system_files(), *python_folders(), *readable]:
+        if Path(path).exists() and not path.startswith("/usr/"):
+            # Bubblewrap would make the folders on the way for their owner only, and the command is not the owner.
+            for parent in reversed(Path(path).parents[:-1]):
+                line += ["--perms", "0755", "--dir", str(parent)]
+            line += ["--ro-bind", path, path]
+    line += ["--ro-bind", LAUNCHER, LAUNCHER_IN_BUBBLEWRAP]
+    return [*line, "--bind", box, BOX_IN_BUBBLEWRAP, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
+
+
+@cache
+def landlock_abi() -> int:
+    """Return the Landlock ABI version of this kernel; 0 for none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _reachable_by_others(path: str) -> bool:
+    """Return whether any uid can execute the file."""
+    target = Path(os.path.realpath(path))
+    with contextlib.suppress(OSError):
+        mode = target.stat().st_mode
+        folders_open = all(parent.stat().st_mode & stat.S_IXOTH for parent in target.parents)
+        return bool(folders_open and mode & stat.S_IXOTH and mode & stat.S_IROTH)
+    return False
+
+
+def _python_for(name: IsolationName) -> str | None:
+    candidates = [base_python()]
+    if name == "bubblewrap" or not _is_root():
+        return candidates[0]
+    system_python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")
+    candidates += [system_python] if system_python else []
+    return next((candidate for candidate in candidates if _reachable_by_others(candidate)), None)
+
+
+def _filter_problem() -> str | None:
+    machine = os.uname().machine
+    return None if machine in ARCHITECTURES else f"seccomp filter not available for {machine}"
+
+
+def _bubblewrap_problem() -> str | None:
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed"
+    if problem := _filter_problem():
+        return problem
+    problem = _trial("bubblewrap")
+    return f"bubblewrap does not work here: {problem}" if problem else None
+
+
+def _landlock_problem() -> str | None:
+    if problem := _filter_problem():
+        return problem
+    if landlock_abi() == 0:
+        return "this kernel has no Landlock"
+    problem = _trial("landlock")
+    return f"Landlock and seccomp do not work here: {problem}" if problem else None
+
+
+def _domain_detail() -> str:
+    """Return whether commands under bubblewrap get a Landlock domain too, and the reason if not."""
+    abi = landlock_abi()
+    if abi >= MIN_DOMAIN_ABI:
+        return f"Landlock (ABI {abi})"
+    reason = "the kernel has none" if abi == 0 else f"ABI {abi} would forbid moving files between directories"
+    return f"no Landlock ({reason})"
+
+
+def _trial(name: IsolationName) -> str | None:
+    isolation = Isolation(name=name, detail="on trial", own_uid=_is_root(), python=_python_for(name))
+    try:
+        result = run(["/bin/sh", "-c", "exit 7"], isolation=isolation)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    if result.exit_status == 7:
+        return None
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else result.ending
+
+
+@cache
+def isolation_named(name: IsolationName) -> Isolation:
+    """Return the isolation with this name; raise SandboxUnavailableError if it is unavailable."""
+    if name == "none":
+        return Isolation(
+            name="none",
+            detail="resource limits only; no file or network isolation",
+            own_uid=_is_root(),
+            python=_python_for(name),
+        )
+    if not sys.platform.startswith("linux"):
+        raise SandboxUnavailableError(f"isolation is not supported on {sys.platform}")
+    problem = _bubblewrap_problem() if name == "bubblewrap" else _landlock_problem()
+    if problem is not None:
+        raise SandboxUnavailableError(problem)
+    detail = {
+        "bubblewrap": f"namespaces, seccomp filter, {_domain_detail()}, limits",
+        "landlock": f"Landlock (ABI {landlock_abi()}), seccomp filter, limits",
+    }[name]
+    return Isolation(name=name, detail=detail, own_uid=_is_root(), python=_python_for(name))
+
+
+@cache
+def active_isolation() -> Isolation:
+    """Return the strongest isolation that works on this machine, named `none` if none does."""
+    problems = []
+    for name in _STRENGTH:
+        try:
+            isolation = isolation_named(name)
+        except SandboxUnavailableError as error:
+            problems.append(error.reason)
+        else:
+            why = f" ({'; '.join(problems)})" if problems else ""
+            return Isolation(
+                name=isolation.name, detail=isolation.detail + why, own_uid=isolation.own_uid, python=isolation.python
+            )
+    bare = isolation_named("none")
+    return Isolation(name="none", detail="; ".join(problems), own_uid=bare.own_uid, python=bare.python)
