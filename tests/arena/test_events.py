@@ -24,7 +24,6 @@ from steelyard.arena.notifications._events import (
 )
 from steelyard.arena.notifications._targets import Target
 from steelyard.errors import UsageError
-from steelyard.reports import event_line
 from steelyard.results import ArenaEvent, Policy
 from steelyard.store import Store, open_store
 from steelyard.store.schema import outbox
@@ -60,8 +59,8 @@ def test_whoever_is_overtaken_is_told_by_whom(arena: Arena) -> None:
     leaderboard = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}
     assert lead.overall_score == leaderboard["a"].overall_score
     assert len(events(arena, EVALUATED)) == 3
-    assert event_line(lead).endswith("rank 2 (was 1)  percentile 33.3  lead lost")
-    assert "lost" not in event_line(events(arena, EVALUATED)[0])
+    assert lead.sentence.endswith("rank 2 (was 1)  percentile 33.3  lead lost")
+    assert "lost" not in events(arena, EVALUATED)[0].sentence
 
 
 def test_a_tie_takes_no_rank(arena: Arena) -> None:
@@ -120,7 +119,7 @@ def test_a_decision_is_told_with_who_and_why_and_the_same_change_again_is_anothe
     every = events(arena)
     assert len({event.event_id for event in every}) == len(every) == 2 + 2 + 2 + 3
     assert events(arena) == every
-    assert event_line(excluded).endswith("excluded  by rev: copied")
+    assert excluded.sentence.endswith("excluded  by rev: copied")
     assert back != again
 
 

@@ -24,7 +24,6 @@ from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.user_add import arena_user_add
-from steelyard.reports import event_line
 from steelyard.store import Store
 from steelyard.store.schema import outbox
 
@@ -211,7 +210,7 @@ class TestJudgedByReviewers:
                 told = read_events(connection, list(connection.execute(select(outbox.c.seq)).scalars()))
             seen.update(event.event_id for _, event in told if event.rating_number)
             return [
-                (event.kind, event.submission_id, event.previous_ranking, event.overall_ranking, event_line(event))
+                (event.kind, event.submission_id, event.previous_ranking, event.overall_ranking, event.sentence)
                 for _, event in told
                 if event.rating_number is not None and event.cause_submission_id == "j2"
             ]

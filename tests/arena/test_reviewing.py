@@ -435,7 +435,7 @@ def test_the_commands_review_and_withdraw(
     assert run(["arena", "leaderboard", "task", *at]) == 0
     assert "5 submissions (1 excluded), mean score" in capsys.readouterr().out
     assert run(["arena", "show", "s1", *at]) == 0
-    assert "s1 is excluded from task; its score was " in " ".join(capsys.readouterr().out.split())
+    assert "s1 (a) is excluded from task; its score was " in " ".join(capsys.readouterr().out.split())
     monkeypatch.setenv("LOGNAME", "me")
     assert run(["arena", "review", "reinstate", "s1", *at]) == 0
     shown = capsys.readouterr().out

@@ -275,7 +275,6 @@ def watch(
     import time
 
     from steelyard.questions import watch_arena  # brings SQLAlchemy
-    from steelyard.reports import event_line
 
     watched, terminal = watch_arena(store), console()
     polls = 0
@@ -284,7 +283,7 @@ def watch(
             if json:
                 print_text(visible_json(msgspec.json.encode(event).decode()) + "\n", flush=True)
             else:
-                terminal.print(clean(event_line(event)), flush=True)
+                terminal.print(clean(event.sentence), flush=True)
         polls += 1
         if max_polls is None or polls < max_polls:
             time.sleep(poll_interval)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from steelyard.reports._arena_lines import (
         added_lines as added_lines,
         bias_line as bias_line,
-        event_line as event_line,
         profile_lines as profile_lines,
         submitted_line as submitted_line,
     )

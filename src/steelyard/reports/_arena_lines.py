@@ -8,7 +8,6 @@ from steelyard.formatting import counted
 from steelyard.pages import DASH
 from steelyard.results import (
     AddedTasks,
-    ArenaEvent,
     Leader,
     ProfileComparison,
     Submitted,
@@ -58,19 +57,6 @@ def bias_line(bias: ToolBias) -> str:
     shown = sum(bool(tool.systematic) for tool in bias.advantages)
     tools = counted(len(bias.advantages), "tool")
     return f"{shown:,} of {tools} {'has' if shown == 1 else 'have'} a systematic advantage or disadvantage."
-
-
-def event_line(event: ArenaEvent) -> str:
-    """One event as it happens."""
-    what = event.kind.removeprefix("submission.").replace("_", " ")
-    before = "" if event.previous_ranking is None else f" (was {event.previous_ranking})"
-    who = f"  by {event.by}" if event.by else ""
-    who += f"  by a rating of {event.cause_submission_id}" if event.rating_number is not None else ""
-    why = f": {event.reason}" if event.reason else ""
-    return (
-        f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}{before}"
-        f"  percentile {event.percentile}{'' if what == 'evaluated' else f'  {what}'}{who}{why}"
-    )
 
 
 def profile_lines(comparison: ProfileComparison) -> Iterator[str]:

@@ -37,6 +37,19 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
     by: str | None = None
     reason: str | None = None
 
+    @property
+    def sentence(self) -> str:
+        """The event in one line."""
+        what = self.kind.removeprefix("submission.").replace("_", " ")
+        before = "" if self.previous_ranking is None else f" (was {self.previous_ranking})"
+        who = f"  by {self.by}" if self.by else ""
+        who += f"  by a rating of {self.cause_submission_id}" if self.rating_number is not None else ""
+        why = f": {self.reason}" if self.reason else ""
+        return (
+            f"{self.task_id}  {self.submission_id}  {self.overall_score:.2f}  rank {self.overall_ranking}{before}"
+            f"  percentile {self.percentile}{'' if what == 'evaluated' else f'  {what}'}{who}{why}"
+        )
+
 
 class SendingRound(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one round of deliveries."""
