@@ -25,6 +25,7 @@ from steelyard.questions.arena.review_list import arena_review_list
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.questions.arena.user_add import arena_user_add
@@ -38,7 +39,7 @@ SAMPLES = Path(__file__).parent / "samples" / "arena"
 def filled(folder: Path) -> Arena:
     """An arena with the tasks and the submissions of the samples."""
     arena = questions.init_arena(f"sqlite:///{folder}/arena.db")
-    questions.add_tasks(arena, [SAMPLES / "tasks.toml"])
+    arena_task_add(arena, [SAMPLES / "tasks.toml"])
     questions.submit_files(arena, [SAMPLES / "submissions.jsonl"])
     return arena
 
@@ -111,7 +112,7 @@ def weighted(folder: Path) -> Result:
 
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: questions.arena_settings(filled(folder)),
-    "AddedTasks": lambda folder: questions.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
+    "AddedTasks": lambda folder: arena_task_add(filled(folder), [SAMPLES / "tasks.toml"]),
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
     "Submitted": submitted,

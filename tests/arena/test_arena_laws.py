@@ -22,16 +22,16 @@ from steelyard.arena.scoring._baseline import (
 )
 from steelyard.arena.scoring._counted_values import count_values, each_once
 from steelyard.arena.scoring._receipts import ranks_of
-from steelyard.arena.scoring._rescoring import ScoringContext, score_all, with_contexts
+from steelyard.arena.scoring._rescoring import ScoringContext, rows_in_cents, with_contexts
 from steelyard.arena.scoring._score_intervals import score_interval
 from steelyard.arena.scoring._scores import (
     KEPT_SCORES,
     SCORE_INPUTS,
     points,
-    score,
-    score_columns,
     to_cents,
     to_cents_column,
+    unrounded_columns,
+    unrounded_scores,
 )
 from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
@@ -85,9 +85,9 @@ def test_one_submission_and_a_column_of_them_get_the_same_bits(
     frame = with_contexts(
         frame_of(inputs, SCORE_INPUTS), [ScoringContext(bounds, constants) for _, bounds in rows], range(len(rows))
     )
-    table = score_columns(frame, constants)
+    table = unrounded_columns(frame, constants)
     for number, (row, bounds) in enumerate(rows):
-        alone = score(row, bounds, constants)
+        alone = unrounded_scores(row, bounds, constants)
         assert alone == {name: table[name][number] for name in alone}
         assert all(0 <= value <= 100 + 1e-9 for value in alone.values())
 
@@ -108,10 +108,10 @@ def test_many_rows_and_few_rows_give_the_same_to_cents() -> None:
         BaselineBounds(*(float(RULES.defaults_of(task)[name]) for name in BaselineBounds._fields)),
         RULES.constants_of(task),
     )
-    together = score_all(inputs, [context], np.zeros(1000, dtype=int))
+    together = rows_in_cents(inputs, [context], np.zeros(1000, dtype=int))
     for start in range(0, 1000, 100):
         part = {name: values[start : start + 100] for name, values in inputs.items()}
-        few = score_all(part, [context], np.zeros(100, dtype=int))
+        few = rows_in_cents(part, [context], np.zeros(100, dtype=int))
         assert all((few[name] == together[name][start : start + 100]).all() for name in KEPT_SCORES)
 
 

@@ -13,7 +13,14 @@ from steelyard.arena import RANKED_SCORES, read_rules
 from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, default_bounds
 from steelyard.arena.scoring._rescoring import ScoringContext, with_contexts
 from steelyard.arena.scoring._rules import RANGES, score_metrics
-from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, points, score, score_cents, score_cents_columns
+from steelyard.arena.scoring._scores import (
+    KEPT_SCORES,
+    SCORE_INPUTS,
+    columns_in_cents,
+    points,
+    scores_in_cents,
+    unrounded_scores,
+)
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._suspicion import validate
 from steelyard.cli import run
@@ -163,10 +170,10 @@ def test_no_profile_and_no_submission_make_a_score_outside_0_and_100(
             [ScoringContext(bounds, constants)],
             [0] * len(rows),
         )
-        columns = score_cents_columns(frame, constants)
+        columns = columns_in_cents(frame, constants)
         for number, row in enumerate(rows):
-            assert all(0 <= value <= 100 + 1e-6 for value in score(row, bounds, constants).values())
-            alone = score_cents(row, bounds, constants)
+            assert all(0 <= value <= 100 + 1e-6 for value in unrounded_scores(row, bounds, constants).values())
+            alone = scores_in_cents(row, bounds, constants)
             assert all(0 <= value <= 100_00 for value in alone.values())
             assert alone == {name: columns[name][number] for name in KEPT_SCORES}
             shown = [points(alone[name]) for name in RANKED_SCORES]

@@ -88,8 +88,8 @@ def test_a_run_that_states_too_little_is_refused(store: Store) -> None:
 def test_a_task_is_added_once_and_never_changed(store: Store) -> None:
     arena = opened(store)
     text = b'{"id": "new", "title": "first"}'
-    assert [added for _, added in add_task_from(arena, text).tasks] == [True]
-    assert [added for _, added in add_task_from(arena, text).tasks] == [False]
+    assert [task.new for task in add_task_from(arena, text).tasks] == [True]
+    assert [task.new for task in add_task_from(arena, text).tasks] == [False]
     with pytest.raises(TaskExistsError, match="another definition"):
         add_task_from(arena, b'{"id": "new", "title": "second"}')
 

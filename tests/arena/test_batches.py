@@ -25,7 +25,7 @@ from steelyard.arena.notifications._targets import Target
 from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
 from steelyard.arena.scoring._counted_values import count_values, each_once, of_tallies
 from steelyard.arena.scoring._running_median import running_medians
-from steelyard.arena.scoring._scores import SCORE_INPUTS, score_cents
+from steelyard.arena.scoring._scores import SCORE_INPUTS, scores_in_cents
 from steelyard.arena.scoring._stored_tallies import BELOW_ALL, FIELDS
 from steelyard.arena.scoring._task_state import EXTREMES, StoredTask
 from steelyard.profiles import Profile, load_profile
@@ -151,7 +151,7 @@ def test_the_store_holds_what_a_plain_twin_finds_by_looking_at_every_row(store: 
         bounds, version = plain_bounds(stored_task, [], least), 1
         for number, row in enumerate(own):
             assert row["baseline_version"] == version
-            day = score_cents({name: row[name] for name in SCORE_INPUTS}, bounds, stored_task.constants)
+            day = scores_in_cents({name: row[name] for name in SCORE_INPUTS}, bounds, stored_task.constants)
             assert day == {name: row[name] for name in day}
             after = plain_bounds(stored_task, own[: number + 1], least)
             if after != bounds:
@@ -161,7 +161,7 @@ def test_the_store_holds_what_a_plain_twin_finds_by_looking_at_every_row(store: 
                 assert tuple(begun[name] for name in BaselineBounds._fields) == bounds
         versions += version
         inputs = [{name: row[name] for name in SCORE_INPUTS} for row in own]
-        now = [score_cents(row, bounds, stored_task.constants)["overall"] for row in inputs]
+        now = [scores_in_cents(row, bounds, stored_task.constants)["overall"] for row in inputs]
         values = {
             "overall": now if policy == "current" else [row["overall"] for row in own],
             "iterations": [row["iterations"] or 1 for row in own],

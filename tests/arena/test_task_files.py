@@ -19,7 +19,8 @@ from steelyard.arena.grading._task_files import KeptFiles, read_task_files
 from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.cli import run
 from steelyard.errors import UsageError
-from steelyard.questions import add_tasks, open_arena
+from steelyard.questions import open_arena
+from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.records import Rejected
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store
@@ -66,7 +67,7 @@ def test_a_folder_that_is_edited_moved_or_gone_changes_no_check(
     store: Store, store_address: str, beside: Path, tmp_path: Path
 ) -> None:
     arena = make_arena(store)
-    assert not add_tasks(arena, [beside / "tasks.json"]).rejected
+    assert not arena_task_add(arena, [beside / "tasks.json"]).rejected
     right = {"good": 100.0, "bad": 0.0}
     assert scores(arena, tmp_path / "made", "first") == right
     put(beside / "checker/check.py", LAX)
@@ -78,11 +79,11 @@ def test_a_folder_that_is_edited_moved_or_gone_changes_no_check(
 
 def test_the_same_task_from_another_checkout_is_the_same(store: Store, beside: Path, tmp_path: Path) -> None:
     arena = make_arena(store)
-    add_tasks(arena, [beside / "tasks.json"])
+    arena_task_add(arena, [beside / "tasks.json"])
     shutil.copytree(beside, tmp_path / "there")
     put(tmp_path / "there/checker/__pycache__/check.cpython-311.pyc", "made by running it")
-    again = add_tasks(arena, [tmp_path / "there/tasks.json"])
-    assert [is_new for _, is_new in again.tasks] == [False]
+    again = arena_task_add(arena, [tmp_path / "there/tasks.json"])
+    assert [task.new for task in again.tasks] == [False]
     (task,) = arena.tasks()
     assert task == as_task(TASK)  # the folder is named as its author named it
 
@@ -91,7 +92,7 @@ def test_the_same_task_from_another_checkout_is_the_same(store: Store, beside: P
 def test_the_same_definition_with_other_files_is_another_task(store: Store, beside: Path, change: str) -> None:
     put(beside / "checker/data.txt", "1")
     arena = make_arena(store)
-    add_tasks(arena, [beside / "tasks.json"])
+    arena_task_add(arena, [beside / "tasks.json"])
     if change == "edited":
         put(beside / "checker/check.py", LAX)
     elif change == "more":
@@ -100,8 +101,8 @@ def test_the_same_definition_with_other_files_is_another_task(store: Store, besi
         (beside / "checker/data.txt").unlink()
     else:
         (beside / "checker/data.txt").rename(beside / "checker/date.txt")
-    (refused,) = add_tasks(arena, [beside / "tasks.json"]).rejected
-    assert refused.reason == "task 't': a task with this id already exists with other files"
+    (refused,) = arena_task_add(arena, [beside / "tasks.json"]).rejected
+    assert refused.message.startswith("task 't': a task with this id already exists with other files")
     assert refused.hint == "use a new id for the changed task"
 
 
@@ -128,8 +129,8 @@ def test_a_folder_that_is_missing_or_empty_is_refused_when_the_task_is_defined(
             with pytest.raises(UsageError, match=why):
                 arena.add_task(task)
         else:
-            (refused,) = add_tasks(arena, [put(tmp_path / "tasks.json", json.dumps(task))]).rejected
-            assert why in refused.reason
+            (refused,) = arena_task_add(arena, [put(tmp_path / "tasks.json", json.dumps(task))]).rejected
+            assert why in refused.message
     assert arena.tasks() == []
     assert arena.add_task({"id": "t", "success_criteria": [{**made, field: "own"}]})
 
@@ -155,7 +156,7 @@ def test_of_tasks_from_standard_input_folders_are_found_from_the_working_directo
     for folder, is_added in ((beside.parent, False), (beside, True)):
         monkeypatch.chdir(folder)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(TASK).encode())))
-        done = add_tasks(arena, [Path("-")])
+        done = arena_task_add(arena, [Path("-")])
         assert (len(done.tasks), len(done.rejected)) == ((1, 0) if is_added else (0, 1))
 
 

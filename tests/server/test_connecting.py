@@ -35,7 +35,6 @@ from steelyard.server import ServeOptions
 LOCAL_ALONE = {
     *(
         "settings",
-        "add_tasks",
         "all_leaderboards",
         "compare_profiles",
         "notifier",
@@ -217,7 +216,7 @@ def test_files_are_read_here_and_submitted_there(remote: RemoteArena, tmp_path: 
     (tmp_path / "given.jsonl").write_text('{"id": "f1", "task_id": "task", "total_tokens": 1, "tool_calls": 1}\n{\n')
     done = remote.submit_files([tmp_path / "given.jsonl"])
     assert [receipt.submission_id for receipt in done.receipts] == ["f1"]
-    assert [(rejected.path.rpartition("/")[2], rejected.line) for rejected in done.rejected] == [("given.jsonl", 2)]
+    assert [rejected.where.rpartition("/")[2] for rejected in done.rejected] == ["given.jsonl:2"]
     run = '{"id": "f2", "task": "task", "usage": {"input_tokens": 1, "output_tokens": 1}, "tool_calls": 1}\n'
     (tmp_path / "runs.jsonl").write_text(run)
     assert [receipt.submission_id for receipt in remote.submit_runs([tmp_path / "runs.jsonl"]).receipts] == ["f2"]

@@ -23,6 +23,7 @@ from serving import Answer, Served, serving
 from steelyard import questions
 from steelyard.cli import run
 from steelyard.questions import ArenaSource, RunsSource
+from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.records import Judgment
 from steelyard.server import ROUTES, Route, ServeOptions
 from test_report import agrees, numbers_in
@@ -171,7 +172,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "tasks.json").write_text(json.dumps([{"id": "a/b c", "category": "debugging"}]))
     made = [random_submission(rng, f"s-{number:03}", "a/b c", number) for number in range(250)]
     (folder / "made.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in made))
-    questions.add_tasks(arena, [folder / "tasks.json"])
+    arena_task_add(arena, [folder / "tasks.json"])
     questions.submit_files(arena, [folder / "made.jsonl"])
     with serving(ArenaSource(arena), ServeOptions(root_path="/dashboard")) as served:
         yield served

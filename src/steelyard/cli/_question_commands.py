@@ -61,7 +61,7 @@ def command_named(name: str) -> Callable[..., int]:
                 file.write(answer.markdown())
         deliver(answer, output, everything=all_parts)
         if not output.quiet:
-            print_findings(answer.findings)
+            print_findings(answer.findings, whole_off_terminal=question.scope is not None)
         return status
 
     signature = inspect.Signature(list(_parameters(question)))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter, Token
 
-from steelyard.cli._options import OnePath, PathsOrStores, Whole
+from steelyard.cli._options import OnePath, Paths, PathsOrStores, Whole
 from steelyard.questions import (
     EngineName,
+    FilePaths,
     ManyChosen,
     MapName,
     Moment,
@@ -40,6 +41,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Names: _Listed,
     Texts: _Repeated,
     ManyChosen: _Repeated,
+    FilePaths: Paths,
     Chosen: str,
     Chosen | None: str | None,
     Moment: str | None,

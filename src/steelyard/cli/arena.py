@@ -23,16 +23,16 @@ from steelyard.cli._arena_options import (
 )
 from steelyard.cli._arena_upgrade import upgrade
 from steelyard.cli._nested import add_question
-from steelyard.cli._options import AllowRejected, Json, OnePath, Paths, PricesOption, Quiet, Seconds
+from steelyard.cli._options import Json, OnePath, Paths, PricesOption, Seconds
+from steelyard.cli._output import OUTPUT, Output
 from steelyard.cli._print import (
     console,
     print_findings,
     print_json,
-    print_lines,
     print_text,
     progress_bar,
-    show_results,
 )
+from steelyard.cli._question_commands import deliver
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
 from steelyard.pages import visible_json
@@ -58,6 +58,7 @@ rating = App(name="rating", help="Assign reviewers, and add or list ratings.", h
 model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
 for _app, _names in (
+    (task, ("add", "list", "show")),
     (user, ("add", "list")),
     (review, ("list", "accept", "exclude", "reinstate", "log")),
     (rating, ("assign", "pending", "add", "list")),
@@ -89,38 +90,6 @@ def init(
     return 0
 
 
-@task.command(sort_key=0)
-def add(
-    files: Annotated[Paths, Parameter(help="TOML or JSON files with tasks; - for stdin.")],
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    allow_rejected: AllowRejected = False,
-    json: Json = False,
-) -> int:
-    """Add tasks to the arena.
-
-    Adding an identical task again has no effect. A different task with the same id is an error.
-
-    Example: steelyard arena task add tasks.toml
-    """
-    from steelyard.questions import add_tasks  # brings SQLAlchemy
-
-    done = add_tasks(store, list(files))
-    if json:
-        print_json(done.to_dict())
-    else:
-        from steelyard.reports import added_lines
-
-        print_lines(added_lines(done))
-    print_findings(done.findings, whole_off_terminal=True)
-    return 1 if not done.tasks or (done.rejected and not allow_rejected) else 0
-
-
-add_question(task, "arena_task_list", sort_key=1)
-add_question(task, "arena_task_show", sort_key=2)
-
-
 def submit(
     files: Annotated[
         Paths | None,
@@ -147,9 +116,7 @@ def submit(
         str | None, Parameter(help="Submitter id for submissions made from run records (--from-runs).")
     ] = None,
     set: SetOption = (),  # noqa: A002 # the word that every command has for it
-    allow_rejected: AllowRejected = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: Output = OUTPUT,
 ) -> int:
     """Submit results to be scored and ranked.
 
@@ -160,9 +127,10 @@ def submit(
     """
     from steelyard.questions import submit_files, submit_runs  # brings SQLAlchemy
 
+    output.check()
     is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_PRICE_TABLE)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
-    with _followed(shown=not quiet) as progress:
+    with _followed(shown=not output.quiet) as progress:
         if files:
             done = submit_files(store, list(files), artifacts=artifacts, progress=progress)
         else:
@@ -176,15 +144,10 @@ def submit(
                 set=set,
                 progress=progress,
             )
-    if json:
-        print_json(done.to_dict())
-    else:
-        from steelyard.reports import receipts_table, submitted_line
-
-        show_results([submitted_line(done), *([receipts_table(done)] if done.receipts else ())])
-    if not quiet:
+    deliver(done, output)
+    if not output.quiet:
         print_findings(done.findings, whole_off_terminal=True)
-    return 1 if not done.receipts or (done.rejected and not allow_rejected) else 0
+    return output.status(done.rejected_count, useless=done.is_empty)
 
 
 def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: bool) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from steelyard.questions._arena import (
         FileProgress as FileProgress,
         Notifier as Notifier,
-        add_tasks as add_tasks,
         arena_settings as arena_settings,
         notifier as notifier,
         submit_files as submit_files,
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
         reporting as reporting,
     )
     from steelyard.questions._options import (
+        FilePaths as FilePaths,
         ManyChosen as ManyChosen,
         MapName as MapName,
         Moment as Moment,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -23,25 +23,22 @@ from steelyard.arena import (
     read_rules,
     read_submissions,
     read_targets,
-    read_tasks,
     skip_before,
 )
-from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import load_profile
-from steelyard.records import Finding, Rejected, Submission, Task, microseconds_of, moment_of, now_microseconds
+from steelyard.questions.arena._files import no_records, or_rejected
+from steelyard.questions.arena._submitted import Submitted, submitted
+from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
 from steelyard.results import (
-    AddedTasks,
     ArenaSettings,
     Policy,
     Receipt,
     SendingRound,
-    Submitted,
 )
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
-
-Placed = TypeVar("Placed", LocatedSubmission, Task)
 
 AT_ONCE = 100_000
 """Submissions per batch in memory."""
@@ -100,40 +97,6 @@ def policy_named(name: str) -> Policy:
     return "current" if name == "current" else "as-submitted"
 
 
-def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
-    """Add the tasks in the files; invalid ones are rejected with a reason."""
-    arena = opened(arena)
-    added: list[tuple[Task, bool]] = []
-    rejected: list[Rejected] = []
-    notes: list[Finding] = []
-    for path in paths:
-        before = len(added) + len(rejected)
-        for task in _or_rejected(path, read_tasks(path)):
-            if isinstance(task, Rejected):
-                rejected.append(task)
-                continue
-            try:
-                added.append((task, arena.add_task(task, base_dir=path.parent)))
-            except UsageError as error:
-                reason = f"task {task.id!r}: {error.message}"
-                rejected.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
-        if len(added) + len(rejected) == before:
-            notes.append(holds_no("tasks", path))
-    notes += doubts_about(arena, [task for task, _ in added])
-    return AddedTasks(tasks=tuple(added), rejected=tuple(rejected), notes=tuple(notes))
-
-
-def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
-    """Return warnings about tasks under the rules of the arena."""
-    return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
-
-
-def holds_no(what: str, path: Path) -> Finding:
-    """Return the finding for a file or directory without records."""
-    kind = "directory" if path.is_dir() else "file"
-    return Finding(code="no_records", message=f"the {kind} contains no {what}", where=str(shown_path(path)))
-
-
 def submit_files(
     arena: Submitting | str,
     paths: Sequence[Path],
@@ -143,12 +106,12 @@ def submit_files(
 ) -> Submitted:
     """Submit the submissions in the files. Artifacts are in `artifacts` (default: next to each file)."""
     files = ((path, read_submissions(path)) for path in paths)
-    return submit_each(
+    return submit_located(
         arena, files, artifacts=lambda path: artifacts or path.parent, what="submissions", progress=progress
     )
 
 
-def submit_each(
+def submit_located(
     arena: Submitting | str,
     files: Iterable[tuple[Path, Iterator[LocatedSubmission | Rejected]]],
     *,
@@ -156,62 +119,34 @@ def submit_each(
     what: str,
     progress: FileProgress | None,
 ) -> Submitted:
-    """Submit the records of each file; `artifacts` returns the artifact directory of a file."""
+    """Submit the records of each file in batches; add to each rejection where its record is.
+
+    `artifacts` returns the artifact directory of a file.
+    """
     taking = open_arena(arena) if isinstance(arena, str) else arena
-    return _joined(
-        [
-            _submit(
-                taking, path, _or_rejected(path, placed), artifacts and artifacts(path), what=what, progress=progress
-            )
-            for path, placed in files
-        ]
-    )
-
-
-def _or_rejected(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
-    """Yield the items; an unreadable file becomes one rejection."""
-    try:
-        yield from items
-    except UnreadableFileError as error:
-        yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
-
-
-def _submit(
-    arena: Submitting,
-    path: Path,
-    placed: Iterator[LocatedSubmission | Rejected],
-    root: Path | None,
-    *,
-    what: str,
-    progress: FileProgress | None,
-) -> Submitted:
-    file_progress = None if progress is None else partial(progress, str(shown_path(path)))
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
-    while portion := list(islice(placed, AT_ONCE)):
-        given = [record if isinstance(record, Rejected) else record.submission for record in portion]
-        for record, outcome in zip(
-            portion, arena.submit(given, artifacts_root=root, progress=file_progress), strict=True
-        ):
-            if isinstance(outcome, Receipt):
-                receipts.append(outcome)
-            elif isinstance(record, LocatedSubmission):
-                reason = f"submission {record.submission.id[:200]!r}: {outcome.reason}"
-                place = {"path": record.path, "line": record.line, "item": record.item}
-                rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))
-            else:
-                rejected.append(record)
-    notes = () if receipts or rejected else (holds_no(what, path),)
-    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), notes=notes)
-
-
-def _joined(parts: Iterable[Submitted]) -> Submitted:
-    submitted = list(parts)
-    return Submitted(
-        receipts=tuple(receipt for part in submitted for receipt in part.receipts),
-        rejected=tuple(rejection for part in submitted for rejection in part.rejected),
-        notes=tuple(note for part in submitted for note in part.notes),
-    )
+    notes: list[Finding] = []
+    for path, located in files:
+        before = len(receipts) + len(rejected)
+        root = None if artifacts is None else artifacts(path)
+        file_progress = None if progress is None else partial(progress, str(shown_path(path)))
+        records = or_rejected(path, located)
+        while batch := list(islice(records, AT_ONCE)):
+            given = [record if isinstance(record, Rejected) else record.submission for record in batch]
+            outcomes = taking.submit(given, artifacts_root=root, progress=file_progress)
+            for record, outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Receipt):
+                    receipts.append(outcome)
+                elif isinstance(record, LocatedSubmission):
+                    reason = f"submission {record.submission.id[:200]!r}: {outcome.reason}"
+                    place = {"path": record.path, "line": record.line, "item": record.item}
+                    rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))
+                else:
+                    rejected.append(record)
+        if len(receipts) + len(rejected) == before:
+            notes.append(no_records(what, path))
+    return submitted(receipts, rejected, notes)
 
 
 class Notifier(NamedTuple):

@@ -21,7 +21,6 @@ class LocalArena(ArenaMethods, arena.Arena):
 
     # Commands take the arena as their first argument, so they are methods.
     settings = _arena.arena_settings
-    add_tasks = _arena.add_tasks
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier

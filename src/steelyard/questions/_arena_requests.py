@@ -10,8 +10,8 @@ import msgspec
 from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
 from steelyard.errors import InputError, UsageError
 from steelyard.prices import open_price_table
-from steelyard.questions._arena import doubts_about
 from steelyard.questions._arena_runs import FromRuns, submission_of
+from steelyard.questions.arena.task_add import AddedTasks, added_tasks
 from steelyard.records import (
     JSON_ERRORS,
     DecodeError,
@@ -25,7 +25,6 @@ from steelyard.records import (
     decode_submission,
     json_problem,
 )
-from steelyard.results import AddedTasks
 
 NumberedLine = tuple[int, bytes]
 """Line of a request and its number, from 1."""
@@ -118,7 +117,7 @@ def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
         raise InputError(f"invalid task: {error}", hint="steelyard schema task") from error
     _check_folders(task)
     is_new = arena.add_task(task)
-    return AddedTasks(tasks=((task, is_new),), rejected=(), notes=tuple(doubts_about(arena, [task])))
+    return added_tasks(arena, [(task, is_new)])
 
 
 def _check_folders(task: Task) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from steelyard.arena import Arena, LocatedSubmission, metrics_of, read_task_map
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table
-from steelyard.questions._arena import FileProgress, Submitting, holds_no, open_arena, submit_each
+from steelyard.questions._arena import FileProgress, Submitting, open_arena, submit_located
 from steelyard.questions._opening_runs import open_mapping
+from steelyard.questions.arena._files import no_records
+from steelyard.questions.arena._submitted import Submitted
 from steelyard.records import (
     NO_LABELS,
     Chosen,
@@ -24,10 +27,10 @@ from steelyard.records import (
     Submission,
     custom_inputs,
     labels_of,
+    one_a_kind,
     run_facts,
     submission_from_run,
 )
-from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -62,9 +65,10 @@ def submit_runs(
                 places[item.path] = None
                 yield item
 
-    done = submit_each(arena, [(paths[0], submissions())], artifacts=None, what="runs", progress=progress)
+    done = submit_located(arena, [(paths[0], submissions())], artifacts=None, what="runs", progress=progress)
     empty = [path for path in paths if not any(_is_in(place, path) for place in places)]
-    return replace(done, notes=(*(holds_no("runs", path) for path in empty), *notes))
+    added = one_a_kind((*(no_records("runs", path) for path in empty), *notes))
+    return msgspec.structs.replace(done, findings=(*done.findings, *added))
 
 
 def _is_in(place: str, path: Path) -> bool:

@@ -16,7 +16,14 @@ from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.profiles import Profile
 from steelyard.questions._declaration import Options, doc
-from steelyard.questions._opening_runs import EngineName, Reading, current_progress, open_mapping, reading_cluster
+from steelyard.questions._opening_runs import (
+    EngineName,
+    PathInput,
+    Reading,
+    current_progress,
+    open_mapping,
+    reading_cluster,
+)
 from steelyard.records import (
     Chosen,
     Labels,
@@ -39,6 +46,8 @@ ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
 """One filter or several; repeatable on the command line."""
 Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
 """One string or several; repeatable on the command line."""
+FilePaths: TypeAlias = Annotated[PathInput | Sequence[PathInput], "files"]
+"""One file or several."""
 Moment: TypeAlias = str | date | None
 """A date or a time."""
 MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values

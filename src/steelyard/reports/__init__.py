@@ -8,10 +8,8 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.reports._arena_lines import (
-        added_lines as added_lines,
         bias_line as bias_line,
         profile_lines as profile_lines,
-        submitted_line as submitted_line,
     )
     from steelyard.reports._arena_tables import (
         bias_table as bias_table,
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
         leaderboard_table as leaderboard_table,
         leaders_line as leaders_line,
         leaders_tables as leaders_tables,
-        receipts_table as receipts_table,
     )
     from steelyard.reports._arena_tools import (
         tool_parts as tool_parts,

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 from steelyard.formatting import counted
 from steelyard.pages import DASH
 from steelyard.results import (
-    AddedTasks,
     Leader,
     ProfileComparison,
-    Submitted,
     ToolBias,
-    criteria_text,
 )
 
 REPORTS_FAILURE = "reports failure"
@@ -36,20 +33,6 @@ def leader_unreported_text(leader: Leader) -> str:
         return ""
     unreported = unreported_text(["estimated_cost", "execution_time"])
     return f"{leader.unreported:,} of {counted(leader.submissions, 'submission')} without a {unreported}"
-
-
-def added_lines(added: AddedTasks) -> Iterator[str]:
-    """How many tasks are new, then a line for each."""
-    new = sum(is_new for _, is_new in added.tasks)
-    yield f"{counted(new, 'task')} added, {len(added.tasks) - new:,} already known, {len(added.rejected):,} rejected."
-    for task, is_new in added.tasks:
-        yield f"{task.id}  {'added' if is_new else 'already known'}; {criteria_text(len(task.success_criteria))}"
-
-
-def submitted_line(submitted: Submitted) -> str:
-    """How many submissions there are of each kind."""
-    before = len(submitted.receipts) - submitted.accepted
-    return f"{submitted.accepted:,} accepted, {before:,} already known, {len(submitted.rejected):,} rejected."
 
 
 def bias_line(bias: ToolBias) -> str:

@@ -15,11 +15,11 @@ from steelyard.reports._arena_lines import (
 )
 from steelyard.results import (
     NO_CRITERIA,
+    UNSTATED,
     Leader,
     Leaderboard,
     LeaderboardEntry,
     Receipt,
-    Submitted,
     TaskLeaderboard,
     ToolBias,
 )
@@ -28,13 +28,6 @@ RECEIPTS_SHOWN = 20
 NOTES_SHOWN = 5
 REVIEW_MARK = " !"
 """Marks a submission that waits for a review, also where there is no room for notes."""
-UNSTATED = {
-    "estimated_cost": "cost not reported: default 50 *",
-    "execution_time": "time not reported: default 50 *",
-    "iterations": "iterations not reported: default 1",
-    "success": "success not reported: default true",
-}
-"""Note on each number that a submission does not report; a star marks a default score."""
 
 
 def arena_table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[str] = ()) -> TextTable:
@@ -80,30 +73,6 @@ def _score(entry: LeaderboardEntry, name: str) -> str:
     """The score, with a star where the submission does not state what it is made of."""
     of = {"cost": "estimated_cost", "speed": "execution_time"}.get(name)
     return f"{getattr(entry, f'{name}_score'):.2f}{' *' if of in entry.defaulted else ''}"
-
-
-def receipts_table(submitted: Submitted) -> TextTable:
-    """The first receipts."""
-    columns = [
-        ("submission", 0),
-        ("task", 0),
-        ("overall", 0),
-        ("rank", 0),
-        ("percentile", 1),
-        ("status", 0),
-        ("notes", 0),
-    ]
-    table = arena_table("", columns, texts=("submission", "task", "status", "notes"))
-    for receipt in submitted.receipts[:RECEIPTS_SHOWN]:
-        place = ["excluded", DASH]
-        if receipt.overall_ranking is not None:
-            place = [str(receipt.overall_ranking), str(receipt.percentile)]
-        cells = [receipt.submission_id, receipt.task_id, f"{receipt.overall_score:.2f}", *place, receipt.status]
-        add_row(table, *cells, "; ".join(_notes(receipt)))
-    rest = len(submitted.receipts) - RECEIPTS_SHOWN
-    if rest > 0:
-        add_row(table, f"... and {rest:,} more")
-    return table
 
 
 def bias_table(bias: ToolBias) -> TextTable:

@@ -64,10 +64,9 @@ if TYPE_CHECKING:
         Assignment as Assignment,
     )
     from steelyard.results._arena_receipts import (
-        AddedTasks as AddedTasks,
+        UNSTATED as UNSTATED,
         CriterionResult as CriterionResult,
         Receipt as Receipt,
-        Submitted as Submitted,
     )
     from steelyard.results._arena_reviews import (
         Decision as Decision,

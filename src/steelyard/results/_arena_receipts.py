@@ -1,18 +1,19 @@
-"""Receipts of submissions and tasks, and rejections with their reasons."""
+"""Receipts of submissions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from steelyard.records import Finding, Rejected, Task, finding_dict, one_a_kind, set_aside_findings
-from steelyard.results._arena_rows import ArenaResult, as_object, flat_rows
-from steelyard.results._base import Row
-
 Status = Literal["accepted", "known", "excluded"]
+UNSTATED = {
+    "estimated_cost": "cost not reported: default 50 *",
+    "execution_time": "time not reported: default 50 *",
+    "iterations": "iterations not reported: default 1",
+    "success": "success not reported: default true",
+}
+"""Note on each number that a submission does not report; a star marks a default score."""
 
 
 class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,67 +61,3 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     """Counts that are lower bounds, so scores based on them are too high."""
     recommended_action: str | None = None
     """`manual_review` if the flags recommend it and no reviewer has accepted or excluded the submission."""
-
-
-def _problems(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
-    return {
-        "rejected": [refusal.to_dict() for refusal in rejected],
-        "findings": [finding_dict(note) for note in notes],
-    }
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Submitted(ArenaResult):
-    """Outcome of submitting files."""
-
-    receipts: tuple[Receipt, ...]
-    rejected: tuple[Rejected, ...]
-    notes: tuple[Finding, ...] = ()
-    """A finding per empty file."""
-
-    @property
-    def accepted(self) -> int:
-        """Return the number of new submissions."""
-        return sum(receipt.status == "accepted" for receipt in self.receipts)
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Return a finding per rejected submission and per empty file."""
-        return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
-
-    def _about(self) -> str:
-        stored = len(self.receipts) - self.accepted
-        return f"{self.accepted:,} accepted, {stored:,} already known, {len(self.rejected):,} rejected"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per receipt; lists are joined by semicolons."""
-        return flat_rows(self.receipts)
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object({"receipts": self.receipts, **_problems(self.rejected, self.notes)})
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class AddedTasks(ArenaResult):
-    """Outcome of adding task files."""
-
-    tasks: tuple[tuple[Task, bool], ...]
-    """Each task with whether it is new."""
-    rejected: tuple[Rejected, ...]
-    notes: tuple[Finding, ...]
-    """A finding per empty file and per category without weights."""
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Return a finding per rejected task, and the other findings."""
-        return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
-
-    def _about(self) -> str:
-        return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} rejected"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per task."""
-        return [{"id": task.id, "new": new} for task, new in self.tasks]
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"tasks": self.to_dicts(), **_problems(self.rejected, self.notes)}

@@ -10,8 +10,9 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from steelyard.questions import Intake, add_task_from
+from steelyard.questions.arena.task_add import AddedTasks
 from steelyard.records import Run, Submission, Task
-from steelyard.results import AddedTasks, Receipt, versioned
+from steelyard.results import Receipt, versioned
 from steelyard.server._arena_routes import SUBMISSION, TASK
 from steelyard.server._guard import NDJSON
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written
@@ -55,8 +56,8 @@ async def _runs(call: Call) -> Response:
 async def _tasks(call: Call) -> Response:
     arena, text = arena_of(call).arena, await json_text(call)
     added = await anyio.to_thread.run_sync(add_task_from, arena, text)
-    ((task, is_new),) = added.tasks
-    return written(call, added.to_dict(), status=201 if is_new else 200, at=address(TASK, {"task": task.id}))
+    (task,) = added.tasks
+    return written(call, added.to_dict(), status=201 if task.new else 200, at=address(TASK, {"task": task.id}))
 
 
 WRITE_ROUTES = (

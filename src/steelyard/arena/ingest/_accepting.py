@@ -42,8 +42,8 @@ from steelyard.arena.scoring import (
     read_scores,
     read_stored,
     receipts_of,
+    rows_in_cents,
     save_task_states,
-    score_all,
     stored_receipts,
 )
 from steelyard.records import Rejected
@@ -83,7 +83,7 @@ class Newcomers(NamedTuple):
     token_medians: Sequence[float]
 
 
-def accept(
+def write_or_look_up(
     connection: Connection,
     entries: Sequence[CheckedSubmission],
     *,
@@ -92,7 +92,7 @@ def accept(
     now: int,
     meanwhile: Callable[[], None] | None = None,
 ) -> list[SubmissionOutcome]:
-    """The outcome of each entry, in their order. All of them are written together or none is.
+    """Write new entries and look up known ones; return the outcome of each, in their order. All are written or none is.
 
     An id that is not in the store yet may come once, one that is there any number of times.
     `meanwhile` is called while many rows are being written, if they are.
@@ -102,7 +102,7 @@ def accept(
         # What a known one is answered is read in several steps, and PostgreSQL lets others write in between.
         load_task_states(connection, [entry.stored_task for entry in entries], rules)
     fresh = [entry for entry in entries if entry.submission.id not in stored_digests] if stored_digests else entries
-    receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
+    receipts = _write_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
     if not stored_digests:
         return [receipts[entry.submission.id] for entry in entries]
     same = [entry for entry in entries if stored_digests.get(entry.submission.id) == entry.digest]
@@ -125,7 +125,7 @@ def other_content(identity: str) -> Rejected:
     )
 
 
-def _accept_new(
+def _write_new(
     connection: Connection,
     entries: Sequence[CheckedSubmission],
     meanwhile: Callable[[], None] | None,
@@ -134,7 +134,7 @@ def _accept_new(
     policy: Policy,
     now: int,
 ) -> dict[str, Receipt]:
-    """Write the entries; the receipts by id."""
+    """Write the entries in parts of whole tasks, next to what their tasks contain; return the receipts by id."""
     by_task: dict[int, list[CheckedSubmission]] = {}
     for entry in entries:
         by_task.setdefault(entry.stored_task.key, []).append(entry)
@@ -147,7 +147,7 @@ def _accept_new(
     is_many = len(entries) >= ALONGSIDE_FROM
     with alongside(connection, is_worth_it=is_many) as store:
         for part in _parts(arrivals):
-            receipts |= _accept_part(store, part, before, rules=rules, policy=policy, now=now)
+            receipts |= _score_and_write(store, part, before, rules=rules, policy=policy, now=now)
         if is_many and meanwhile is not None:
             meanwhile()
     return receipts
@@ -167,9 +167,10 @@ def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
         yield part
 
 
-def _accept_part(
+def _score_and_write(
     store: Alongside, arrivals: Sequence[Arrival], before: Before, *, rules: Rules, policy: Policy, now: int
 ) -> dict[str, Receipt]:
+    """Update the baselines, score and rank the entries, and write them with their events; return the receipts by id."""
     task_states = [state for state, _ in arrivals]
     groups = group([len(entries) for _, entries in arrivals])
     columns = columns_of(arrivals, now)
@@ -193,7 +194,7 @@ def _accept_part(
         rules=rules,
     )
     newcomers = Newcomers(columns, groups, scored.now["overall"], ranks, token_medians)
-    changes, concerned = _changes(store, task_states, newcomers, policy)
+    changes, concerned = _lost_top_ranks(store, task_states, newcomers, policy)
     store.later(insert_columns, submissions, columns)
     store.later(save_task_states, task_states)
     _write_evaluation_events(store, newcomers, receipts, now)
@@ -241,7 +242,7 @@ def _score(
     if moved:
         which.append(np.array(last)[groups.which])
     inputs = {name: [*columns[name]] * len(which) for name in SCORE_INPUTS}
-    scores = score_all(inputs, contexts, np.concatenate(which))
+    scores = rows_in_cents(inputs, contexts, np.concatenate(which))
     rows = len(versions)
     day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
     with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
@@ -289,7 +290,7 @@ def _tally(
     return ranks_of(counted, n[which]), tokens.medians[which].tolist()
 
 
-def _changes(
+def _lost_top_ranks(
     store: Alongside, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
 ) -> tuple[list[Change], StoredRows | None]:
     """Return the tasks in which earlier submissions may have lost one of the top ranks, and these submissions.

@@ -146,27 +146,21 @@ class Arena:
         is called with outcomes once they are final, also if the work is interrupted later.
         """
         converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
-        with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
-            return self._submit_by_stops(converted, artifacts_root, progress)
-
-    def _submit_by_stops(
-        self, given: Sequence[Submission | Rejected], root: Path | None, progress: OutcomeProgress | None
-    ) -> list[SubmissionOutcome]:
-        """Submit in portions that end where a fit is due, so single submissions and batches give the same versions.
-
-        A portion with rejected or known submissions leaves room for as many more before the stop.
-        """
         outcomes: list[SubmissionOutcome] = []
-        while True:
-            room = None if self.fitter is None else self.fitter(self)
-            coming = given[len(outcomes) :][:room]
-            outcomes += self._submit(coming, root, progress)
-            if room is None or len(coming) < room:
-                return outcomes
+        with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
+            while True:
+                # Stop where a fit is due, so that single submissions and batches give the same versions. A portion with
+                # rejected or known submissions leaves room for as many more before the stop.
+                room = None if self.fitter is None else self.fitter(self)
+                coming = converted[len(outcomes) :][:room]
+                outcomes += self._check_and_write(coming, artifacts_root, progress)
+                if room is None or len(coming) < room:
+                    return outcomes
 
-    def _submit(
+    def _check_and_write(
         self, given: Sequence[Submission | Rejected], root: Path | None, progress: OutcomeProgress | None
     ) -> list[SubmissionOutcome]:
+        """Check the submissions portion by portion and write those that pass; the next portion is read meanwhile."""
         so_far = OutcomesSoFar(given, progress)
         kept = KeptFiles(self.store)
         groups = list(portions(given))
@@ -180,29 +174,13 @@ class Arena:
             read_ahead(place)
             with closing(self._checked(read.pop(place), so_far, root, kept)) as pieces:
                 for checked in pieces:
-                    self._accept(checked, so_far, meanwhile=partial(read_ahead, place + 1))
+                    for turn in _turns(checked):
+                        self._write(turn, so_far, meanwhile=partial(read_ahead, place + 1))
         return [outcome for outcome in so_far.outcomes if outcome is not None]  # every one has come to something
 
-    def _accept(
-        self, checked: CheckedPortion, so_far: OutcomesSoFar, *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
-        """Write these entries in one transaction. Those of an id that comes twice wait until its first is written."""
-        ids = [entry.submission.id for entry in checked.entries]
-        if len(set(ids)) == len(ids):
-            self._write(checked, so_far, meanwhile)
-            return
-        seen: set[str] = set()
-        first: list[int] = []
-        later: list[int] = []
-        for place, identity in enumerate(ids):
-            (later if identity in seen else first).append(place)
-            seen.add(identity)
-        for places in (first, later):
-            numbers, entries = [checked.numbers[at] for at in places], [checked.entries[at] for at in places]
-            self._write(CheckedPortion(numbers, entries, checked.rules), so_far, meanwhile)
-
-    def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
-        from steelyard.arena.ingest._accepting import accept  # heavy: it loads numpy
+    def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, *, meanwhile: Callable[[], None]) -> None:
+        """Write the entries in one transaction under the present rules, and note their outcomes."""
+        from steelyard.arena.ingest._accepting import write_or_look_up  # heavy: it loads numpy
 
         def work(connection: Connection) -> list[SubmissionOutcome]:
             self.refresh(connection)
@@ -210,7 +188,9 @@ class Arena:
             if under.rules is not checked.rules:
                 coming = [self._under_present_rules(connection, under, entry) for entry in coming]
             now = now_microseconds()
-            return accept(connection, coming, rules=under.rules, policy=self.policy, now=now, meanwhile=meanwhile)
+            return write_or_look_up(
+                connection, coming, rules=under.rules, policy=self.policy, now=now, meanwhile=meanwhile
+            )
 
         with interrupt_held_back():
             so_far.note(checked.numbers, self.store.in_transaction(work))
@@ -343,6 +323,23 @@ class Arena:
 
         with interrupt_held_back():
             return self.store.in_transaction(work)
+
+
+def _turns(checked: CheckedPortion) -> list[CheckedPortion]:
+    """Return the entries that are written together: those of an id that comes twice wait until its first is written."""
+    ids = [entry.submission.id for entry in checked.entries]
+    if len(set(ids)) == len(ids):
+        return [checked]
+    seen: set[str] = set()
+    first: list[int] = []
+    later: list[int] = []
+    for place, identity in enumerate(ids):
+        (later if identity in seen else first).append(place)
+        seen.add(identity)
+    return [
+        CheckedPortion([checked.numbers[at] for at in places], [checked.entries[at] for at in places], checked.rules)
+        for places in (first, later)
+    ]
 
 
 def _converted(given: object) -> Submission | Rejected:

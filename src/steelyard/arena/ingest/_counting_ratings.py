@@ -22,7 +22,7 @@ from steelyard.arena.scoring import (
     load_task_states,
     read_rules_history,
     read_stored,
-    score_cents,
+    scores_in_cents,
 )
 from steelyard.records import JudgeThreshold
 from steelyard.results import CriterionResult, Policy
@@ -92,5 +92,5 @@ def _scores_of_its_day(connection: Connection, stored_task: StoredTask, row: dic
     assert isinstance(ordinal, int)  # a column of the submission
     rules = read_rules_history(connection, stored_task.key).of(stored_task.key, ordinal).rules
     bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
-    cents = score_cents({name: row[name] for name in SCORE_INPUTS}, bounds, rules.constants_of(stored_task.task))
+    cents = scores_in_cents({name: row[name] for name in SCORE_INPUTS}, bounds, rules.constants_of(stored_task.task))
     return {name: cents[name] for name in KEPT_SCORES}

@@ -21,7 +21,7 @@ from steelyard.arena.scoring import (
     StoredTask,
     baseline_of,
     read_rules_history,
-    score_cents,
+    scores_in_cents,
 )
 from steelyard.arena.views import View, ranked, view_task
 from steelyard.records import Task, check_task, iso
@@ -173,7 +173,7 @@ def _wrong_scores(entry: Document, rows: list[Document], task: Task, rules: list
     wrong = []
     for row in rows:
         inputs = {name: row[name] for name in SCORE_INPUTS}
-        cents = score_cents(inputs, bounds[str(row["baseline_version"])], constants[row["rules"]])
+        cents = scores_in_cents(inputs, bounds[str(row["baseline_version"])], constants[row["rules"]])
         wrong += [
             f"{row['id']}: {name} is {row[name] / 100:g} in the manifest, but recomputing gives {cents[name] / 100:g}"
             for name in KEPT_SCORES

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         ScoringContext as ScoringContext,
         StoredRows as StoredRows,
         read_stored as read_stored,
-        score_all as score_all,
+        rows_in_cents as rows_in_cents,
         with_contexts as with_contexts,
     )
     from steelyard.arena.scoring._review_log import (
@@ -99,11 +99,11 @@ if TYPE_CHECKING:
         KEPT_SCORES as KEPT_SCORES,
         RANKED_SCORES as RANKED_SCORES,
         SCORE_INPUTS as SCORE_INPUTS,
+        columns_in_cents as columns_in_cents,
         points as points,
-        score as score,
-        score_cents as score_cents,
-        score_cents_columns as score_cents_columns,
+        scores_in_cents as scores_in_cents,
         to_cents as to_cents,
+        unrounded_scores as unrounded_scores,
     )
     from steelyard.arena.scoring._settings import (
         POLICIES as POLICIES,

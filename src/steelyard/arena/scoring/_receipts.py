@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, join_values, of_tallies
-from steelyard.arena.scoring._rescoring import Scores, ScoringContext, score_all
+from steelyard.arena.scoring._rescoring import Scores, ScoringContext, rows_in_cents
 from steelyard.arena.scoring._review_log import decisions_after, read_reviews
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, tenths_column
@@ -136,7 +136,7 @@ def stored_receipts(
     versions = columns["baseline_version"]
     if policy == "current":
         contexts = [ScoringContext(state.bounds, state.stored_task.constants) for state in task_states]
-        scores = score_all(columns, contexts, which)
+        scores = rows_in_cents(columns, contexts, which)
         versions = [task_states[place].version for place in which.tolist()]
     asked: list[tuple[TaskState, list[int]]] = [(state, []) for state in task_states]
     for place, value in zip(which.tolist(), scores["overall"].tolist(), strict=True):

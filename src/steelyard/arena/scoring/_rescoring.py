@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._baseline import BaselineBounds
-from steelyard.arena.scoring._scores import KEPT_SCORES, OWN_CONSTANTS, SCORE_INPUTS, score_cents, score_cents_columns
+from steelyard.arena.scoring._scores import KEPT_SCORES, OWN_CONSTANTS, SCORE_INPUTS, columns_in_cents, scores_in_cents
 from steelyard.arena.scoring._submission_rows import frame_of, read_frame
 from steelyard.arena.scoring._task_state import TaskState
 from steelyard.results import Policy
@@ -43,16 +43,16 @@ class ScoresOfTasks(NamedTuple):
     overall: np.ndarray
 
 
-def score_all(inputs: Columns, contexts: Sequence[ScoringContext], which: np.ndarray) -> Scores:
+def rows_in_cents(inputs: Columns, contexts: Sequence[ScoringContext], which: np.ndarray) -> Scores:
     """Score each row in its context; `which` contains the indices of the contexts."""
     if len(which) < COLUMNS_FROM:
         rows = [
-            score_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *contexts[place])
+            scores_in_cents({name: inputs[name][row] for name in SCORE_INPUTS}, *contexts[place])
             for row, place in enumerate(which.tolist())
         ]
         return {name: np.array([row[name] for row in rows], dtype=np.int64) for name in KEPT_SCORES}
     frame = with_contexts(frame_of(inputs, SCORE_INPUTS), contexts, which)
-    return score_cents_columns(frame, contexts[0].constants)
+    return columns_in_cents(frame, contexts[0].constants)
 
 
 def with_contexts(
@@ -93,7 +93,7 @@ class StoredRows(NamedTuple):
         contexts = [
             ScoringContext(own, state.stored_task.constants) for own, state in zip(bounds, task_states, strict=True)
         ]
-        return score_all(self.columns, contexts, self.which)["overall"]
+        return rows_in_cents(self.columns, contexts, self.which)["overall"]
 
 
 def read_stored(connection: Connection, task_states: Sequence[TaskState]) -> StoredRows:

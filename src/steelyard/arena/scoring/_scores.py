@@ -80,8 +80,10 @@ OWN_CONSTANTS = ("efficiency_weight", "speed_weight", "cost_weight", "correctnes
 """Constants that differ from task to task."""
 
 
-def score(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, float]:
-    """Every score of one submission, unrounded. Any: counts, or None where an input is unknown."""
+def unrounded_scores(
+    inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]
+) -> dict[str, float]:
+    """Compute every score of one submission, unrounded. Any: counts, or None where an input is unknown."""
     values: dict[str, Any] = bounds._asdict()  # Any: as above
     for name in SCORE_INPUTS:
         value = inputs[name]
@@ -116,13 +118,15 @@ def _levels() -> list[list[Metric]]:
     return rounds
 
 
-def score_cents(inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, int]:
-    """The kept scores of one submission in cents."""
-    scores = score(inputs, bounds, constants)
+def scores_in_cents(
+    inputs: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]
+) -> dict[str, int]:
+    """Round the kept scores of one submission to cents."""
+    scores = unrounded_scores(inputs, bounds, constants)
     return {name: to_cents(scores[f"{name}_score"]) for name in KEPT_SCORES}
 
 
-def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
+def unrounded_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
     """Add all scores to the frame. Bounds and constants that differ between rows are columns."""
     columns = set(frame.columns)
     same = tuple((name, value) for name, value in sorted(constants.items()) if name not in columns)
@@ -153,9 +157,9 @@ def _expressions(same: tuple[tuple[str, float], ...]) -> list[list[pl.Expr]]:
     return rounds
 
 
-def score_cents_columns(
+def columns_in_cents(
     frame: pl.DataFrame, constants: Mapping[str, float], names: Sequence[str] = KEPT_SCORES
 ) -> dict[str, np.ndarray]:
     """Return the named scores of each row in cents."""
-    scored = score_columns(frame, constants)
+    scored = unrounded_columns(frame, constants)
     return {name: to_cents_column(scored[f"{name}_score"].to_numpy()) for name in names}

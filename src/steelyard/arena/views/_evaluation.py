@@ -25,10 +25,10 @@ from steelyard.arena.scoring import (
     points,
     read_reviews,
     read_rules_history,
-    score,
     score_metrics,
     stored_receipts,
     to_cents,
+    unrounded_scores,
     weights_in_force,
 )
 from steelyard.errors import UnknownNameError
@@ -161,7 +161,7 @@ def _sources_of_constants(task: Task, rules: Rules) -> dict[str, str]:
 def _reasons(
     inputs: dict[str, Any], bounds: BaselineBounds, constants: dict[str, float], only: str | None
 ) -> tuple[ScoreReason, ...]:  # Any: inputs, None where unknown
-    scores = score(inputs, bounds, constants)
+    scores = unrounded_scores(inputs, bounds, constants)
     values = {**inputs, **bounds._asdict(), **scores}
     return tuple(
         ScoreReason(

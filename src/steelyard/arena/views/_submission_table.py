@@ -8,7 +8,7 @@ from steelyard.arena.ingest import Arena, load_tasks
 from steelyard.arena.scoring import (
     KEPT_SCORES,
     ScoringContext,
-    score_cents_columns,
+    columns_in_cents,
     score_metrics,
     with_contexts,
 )
@@ -63,4 +63,4 @@ def _unstored_scores(view: View) -> dict[str, pl.Series]:
         return {name: pl.Series([None] * len(view.rows), dtype=pl.Int64) for name in names}
     context = ScoringContext(view.bounds, view.stored_task.constants)
     rows = with_contexts(view.rows.drop(KEPT_SCORES), [context], [0] * len(view.rows))
-    return {name: pl.Series(cents) for name, cents in score_cents_columns(rows, context.constants, names).items()}
+    return {name: pl.Series(cents) for name, cents in columns_in_cents(rows, context.constants, names).items()}

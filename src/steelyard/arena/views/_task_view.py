@@ -20,10 +20,10 @@ from steelyard.arena.scoring import (
     ScoringContext,
     StoredTask,
     baseline_of,
+    columns_in_cents,
     decisions_after,
     read_frame,
     read_reviews,
-    score_cents_columns,
     with_contexts,
 )
 from steelyard.records import iso
@@ -194,7 +194,7 @@ def _baseline(row: RowMapping) -> Baseline:
 def _scored(rows: pl.DataFrame, contexts: Sequence[ScoringContext], which: Sequence[int] | np.ndarray) -> pl.DataFrame:
     """The rows with their scores by these contexts."""
     measured = with_contexts(rows.drop(KEPT_SCORES), contexts, which)
-    return rows.with_columns(**score_cents_columns(measured, contexts[0].constants))
+    return rows.with_columns(**columns_in_cents(measured, contexts[0].constants))
 
 
 def _view(
