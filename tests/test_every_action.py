@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import steelyard as sy
-from question_cases import Case, store_address, write_inputs
+from question_cases import SAMPLES, Case, store_address, write_inputs
 from serving import serving
 from steelyard.cli import run
 from steelyard.errors import SteelyardError
@@ -40,6 +40,7 @@ ACTIONS = [
     Case("arena_model_fit", {}, "arena.db"),
     Case("arena_model_fit", {}, "learning.db"),
     Case("arena_rescore", {"tasks": ["fix-race"]}, "arena.db"),
+    Case("arena_task_add", {"files": str(SAMPLES / "arena" / "tasks.toml")}, "arena.db"),
     Case("arena_rescore", {"policy": "as-submitted"}, "arena.db"),
 ]
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -156,7 +157,7 @@ def test_action_answers_the_same_on_every_surface(
 def lasting(shape: Any) -> Any:  # Any: JSON values
     """The JSON without what says whether this call changed it."""
     if isinstance(shape, dict):
-        return {name: lasting(value) for name, value in shape.items() if name not in ("changed", "is_new", "replaces")}
+        return {name: lasting(value) for name, value in shape.items() if name not in ("changed", "is_new", "new", "replaces")}
     return [lasting(value) for value in shape] if isinstance(shape, list) else shape
 
 

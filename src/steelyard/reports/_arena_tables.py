@@ -24,7 +24,6 @@ from steelyard.results import (
     ToolBias,
 )
 
-RECEIPTS_SHOWN = 20
 NOTES_SHOWN = 5
 REVIEW_MARK = " !"
 """Marks a submission that waits for a review, also where there is no room for notes."""

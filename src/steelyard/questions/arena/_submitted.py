@@ -75,7 +75,7 @@ def page(answer: Submitted) -> pages.Page:
 
 def _notes(receipt: Receipt) -> list[str]:
     """Return what is notable about a receipt."""
-    notes = [receipt.recommended_action] if receipt.recommended_action else []
+    notes = [f"{receipt.recommended_action} !"] if receipt.recommended_action else []
     notes += receipt.flags
     notes += [text for field, text in UNSTATED.items() if field in receipt.defaulted]
     notes += [f"unverified: {', '.join(receipt.claimed)}"] if receipt.claimed else []
