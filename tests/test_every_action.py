@@ -157,7 +157,11 @@ def test_action_answers_the_same_on_every_surface(
 def lasting(shape: Any) -> Any:  # Any: JSON values
     """The JSON without what says whether this call changed it."""
     if isinstance(shape, dict):
-        return {name: lasting(value) for name, value in shape.items() if name not in ("changed", "is_new", "new", "replaces")}
+        return {
+            name: lasting(value)
+            for name, value in shape.items()
+            if name not in ("changed", "is_new", "new", "replaces")
+        }
     return [lasting(value) for value in shape] if isinstance(shape, list) else shape
 
 
