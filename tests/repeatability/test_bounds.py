@@ -12,11 +12,11 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import ProfileError
-from steelyard.questions.repeatability import Oracle, RepairBudget, Repaired, _extraction, _rewriting, repair
+from steelyard.questions.repeatability import Oracle, RepairBudget, Repaired, _rewrites, _source_code, repair
 from steelyard.questions.repeatability._contract import Constraints, Contract
-from steelyard.questions.repeatability._extraction import extract_code
 from steelyard.questions.repeatability._normalization import normalize
 from steelyard.questions.repeatability._repair import STEPS
+from steelyard.questions.repeatability._source_code import extract_code
 
 LENIENT = Contract(id="law", entry_point="f", constraints=Constraints(forbidden=("eval",)))
 CANON = "import m1\n\ndef f(x):\n    import m2\n    d = {3: 4, 1: 2}\n    result = x + 1\n    return result\n"
@@ -84,14 +84,14 @@ def honest_program(functions: int, seed: int, names: tuple[str, str, str]) -> st
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many characters each program, or part of one, had that was written."""
     counts: list[int] = []
-    original = _rewriting.unparse_python
+    original = _rewrites.unparse_python
 
     def counting(tree: ast.AST) -> str | None:
         text = original(tree)
         counts.append(len(text or ""))
         return text
 
-    monkeypatch.setattr(_rewriting, "unparse_python", counting)
+    monkeypatch.setattr(_rewrites, "unparse_python", counting)
     return counts
 
 
@@ -168,10 +168,10 @@ def test_twice_the_lines_are_twice_the_nodes_looked_at(shape: str, step: str, mo
 def test_a_program_written_in_pieces_is_the_program(code: str) -> None:
     for source in (code, f'"""A docstring."""\n{code}', f"# nothing\n{code}\n@g\nclass C:\n    x: int = 1\n'text'\n"):
         tree = ast.parse(source)
-        pieces = _rewriting.Pieces(tree)
+        pieces = _rewrites.Pieces(tree)
         assert pieces.together({}) == ast.unparse(tree)
         for number in range(len(tree.body)):
-            made = pieces.written(_rewriting.Candidate(tree, number))
+            made = pieces.written(_rewrites.Candidate(tree, number))
             assert made is not None
             assert made.text == ast.unparse(tree)
 
@@ -227,13 +227,13 @@ def test_an_answer_of_fences_takes_linear_time(answer: str) -> None:
 @pytest.mark.parametrize("line", ["x = 1\n" * 199 + "x = )\n" * 199, "x = ('''\n" * 399], ids=["half", "quotes"])
 def test_the_search_for_lines_of_code_parses_a_bounded_number(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = 0
-    parse = _extraction.parse_python
+    parse = _source_code.parse_python
 
     def counting(text: str) -> ast.Module | None:
         nonlocal lines
         lines += text.count("\n") + 1
         return parse(text)
 
-    monkeypatch.setattr(_extraction, "parse_python", counting)
+    monkeypatch.setattr(_source_code, "parse_python", counting)
     assert extract_code(line).rule == "whole"
     assert lines < 402_000

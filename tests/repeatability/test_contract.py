@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from steelyard.errors import ContractError
-from steelyard.questions.repeatability._constraints import broken_constraints, is_recursive, occurs
-from steelyard.questions.repeatability._contract import contract_from, read_contract
-from steelyard.questions.repeatability._skyt_files import contract_from_skyt
+from steelyard.questions.repeatability._contract import contract_from, contract_from_skyt, read_contract
+from steelyard.questions.repeatability._oracle import broken_constraints, is_recursive, occurs
 
 
 def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 from programs import programs
 
 from steelyard.questions.repeatability import EXTRACTION_VERSION
-from steelyard.questions.repeatability._extraction import extract_code
+from steelyard.questions.repeatability._source_code import extract_code
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.questions.repeatability import Level, default_level, language_named, level_named, signature
-from steelyard.questions.repeatability._languages import known_languages
 from steelyard.questions.repeatability._normalization import LEVELS, normalization_version, normalize
 from steelyard.questions.repeatability._scopes import read_names
+from steelyard.questions.repeatability._source_code import known_languages
 
 any_text = st.text(max_size=80) | st.text(alphabet="`~ \t\n\r\\\"'#:=()xdef pas", max_size=80)
 

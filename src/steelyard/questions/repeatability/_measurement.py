@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET, structs
 
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.option_names import option
-from steelyard.pages import check_folder
+from steelyard.pages import check_folder, csv_cell, writing
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions._opening_runs import current_progress, each_input
-from steelyard.questions.repeatability import (
-    DISTANCE_VERSION,
-    EXTRACTION_VERSION,
-    KEYS,
-    ORDINARY_BUDGET,
-    PYTHON,
-    REPAIR_VERSION,
-    CanonCache,
-    ChosenCanon,
-    Compared,
-    Contracts,
-    Level,
-    Oracle,
-    Prompt,
-    RepairBudget,
-    Repaired,
-    Verdict,
-    Workbench,
-    canon_of_experiment,
-    choose_canon,
-    default_level,
-    language_named,
-    language_of,
-    level_named,
-    oracle_version,
-    pair_distances,
-    prompt_intervals,
-    prompt_metrics,
-    read_prompts,
-    repair as repair_code,
-    signature,
-)
 from steelyard.questions.repeatability._answer import (
     CanonInfo,
     OutputSample,
@@ -58,12 +28,120 @@ from steelyard.questions.repeatability._answer import (
     RepairStep,
     Repeatability,
 )
-from steelyard.questions.repeatability._csv_files import RepeatabilityFiles
+from steelyard.questions.repeatability._canon import CanonCache, ChosenCanon, canon_of_experiment, choose_canon
+from steelyard.questions.repeatability._distance import (
+    DISTANCE_VERSION,
+    Compared,
+    Workbench,
+    pair_distances,
+    prompt_intervals,
+    prompt_metrics,
+    signature,
+)
+from steelyard.questions.repeatability._normalization import Level, default_level, level_named
+from steelyard.questions.repeatability._oracle import Oracle, Verdict, oracle_version
+from steelyard.questions.repeatability._prompts import KEYS, Contracts, Prompt, read_prompts
+from steelyard.questions.repeatability._repair import (
+    ORDINARY_BUDGET,
+    REPAIR_VERSION,
+    RepairBudget,
+    Repaired,
+    repair as repair_code,
+)
+from steelyard.questions.repeatability._source_code import EXTRACTION_VERSION, PYTHON, language_named, language_of
 from steelyard.records import Finding, Missing, Redaction, is_custom_field, one_a_kind, set_aside_findings
 
 if TYPE_CHECKING:
     from steelyard.questions.repeatability import RepeatabilityInput, RepeatabilityOptions
     from steelyard.store import Store
+
+
+class RepeatabilityFiles:
+    """Up to four CSV files in a folder, written prompt by prompt in full precision; every row carries the versions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._opened = ExitStack()
+        self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
+
+    def __enter__(self) -> Self:
+        check_folder(self.folder)
+        with writing(self.folder):
+            self.folder.mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._opened.close()
+
+    def add(self, prompt: PromptResult) -> None:
+        """Write the prompt's rows."""
+        for sample in prompt.samples:
+            for stage in ("pre", "post"):
+                self._row(f"distances_{stage}.csv", _distance_row(prompt, sample, stage))
+            if sample.repair_ended:
+                self._row("repairs.csv", _repair_row(prompt, sample))
+        self._row("metrics_summary.csv", _metrics_row(prompt))
+
+    def _row(self, name: str, row: dict[str, Any]) -> None:
+        if name not in self._writers:
+            file: IO[str] = self._opened.enter_context((self.folder / name).open("w", encoding="utf-8", newline=""))
+            self._writers[name] = csv.DictWriter(file, row.keys(), lineterminator="\n")
+            self._writers[name].writeheader()
+        self._writers[name].writerow({key: _cell(value) for key, value in row.items()})
+
+
+def _cell(value: Any) -> Any:  # Any: what a CSV cell can hold
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return csv_cell(value, raw=False)
+
+
+def _version_cells(result: PromptResult) -> dict[str, str]:
+    versions = result.versions
+    return {
+        "normalization_version": versions.normalization,
+        "oracle_version": versions.oracle,
+        "distance_version": versions.distance,
+    }
+
+
+def _metrics_row(result: PromptResult) -> dict[str, Any]:
+    names = sorted(metric.name for metric in catalog().at("prompt"))
+    values = {name: result.metrics.get(name) for name in names}
+    return {"prompt": result.prompt, "n": result.n, "tau": result.tau, **values, **_version_cells(result)}
+
+
+def _distance_row(result: PromptResult, sample: OutputSample, stage: str) -> dict[str, Any]:
+    return {
+        "prompt": result.prompt,
+        "sample": sample.sample,
+        "run": sample.run,
+        "stage": stage,
+        "signature": sample.signature_pre if stage == "pre" else sample.signature_post,
+        "d": sample.d_pre if stage == "pre" else sample.d_post,
+        "compliant": sample.compliant_pre if stage == "pre" else sample.compliant_post,
+        "fell_back": sample.fell_back,
+        "approximate": sample.approximate,
+        **_version_cells(result),
+    }
+
+
+def _repair_row(result: PromptResult, sample: OutputSample) -> dict[str, Any]:
+    return {
+        "prompt": result.prompt,
+        "sample": sample.sample,
+        "run": sample.run,
+        "before_signature": sample.signature_pre,
+        "after_signature": sample.signature_post,
+        "d_before": sample.d_pre,
+        "d_after": sample.d_post,
+        "steps": ";".join(step.step for step in sample.steps),
+        "success": sample.d_post == 0,
+        "reason": sample.repair_ended,
+        "repair_bound": sample.repair_bound,
+        "repair_version": result.versions.repair,
+        **_version_cells(result),
+    }
 
 
 def measure_prompts(outputs: RepeatabilityInput, options: RepeatabilityOptions) -> Repeatability:

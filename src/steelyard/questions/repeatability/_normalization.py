@@ -11,10 +11,16 @@ import msgspec
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
-from steelyard.questions.repeatability._languages import PYTHON, language_named
-from steelyard.questions.repeatability._python_source import parse_python, unparse_python
 from steelyard.questions.repeatability._scopes import rename_locals_in_order
-from steelyard.questions.repeatability._token_streams import SEPARATOR, token_stream, tokens_version
+from steelyard.questions.repeatability._source_code import (
+    PYTHON,
+    SEPARATOR,
+    language_named,
+    parse_python,
+    token_stream,
+    tokens_version,
+    unparse_python,
+)
 
 Level = Literal["text", "ast", "tree", "names"]
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -13,18 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import ContractError, UnreadableFileError
-from steelyard.files import PLAN_RUNS, is_plan_folder, read_text, rejected_file
+from steelyard.files import PLAN_RUNS, beginning_of, is_plan_folder, parse_json, read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.questions.repeatability._contract import Contract, read_contract
-from steelyard.questions.repeatability._extraction import extract_code
-from steelyard.questions.repeatability._languages import PYTHON, language_of
-from steelyard.questions.repeatability._python_source import is_words, parse_python
-from steelyard.questions.repeatability._skyt_files import (
-    Experiment,
-    contract_from_skyt,
-    looks_like_experiment,
-    read_experiments,
-)
+from steelyard.questions.repeatability._contract import Contract, contract_from_skyt, read_contract
+from steelyard.questions.repeatability._source_code import PYTHON, extract_code, is_words, language_of, parse_python
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
 from steelyard.settings import TEXT_BYTES, is_stdin
 from steelyard.suggestions import nearest
@@ -139,6 +131,25 @@ class Contracts:
     def named(self, task: str, *, tasks: int) -> Contract | None:
         """Return the contract with this id, or the only contract if there is only one task."""
         return self._by_id.get(task) or (self.only() if tasks == 1 else None)
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """One SKYT experiment: one prompt, with outputs and canon as stored."""
+
+    prompt: str
+    """The experiment's id."""
+    model: str | None
+    """The model; None if the file does not report it."""
+    raw: tuple[str, ...]
+    """Outputs before repair, already extracted from their answers."""
+    repaired: tuple[str, ...] | None
+    """Outputs after SKYT's repair; None where the file has none."""
+    canon: str | None
+    """The canonical code; None where the file has none."""
+    contract: dict[str, Any] | None  # Any: SKYT's own JSON, read only when the contract is needed
+    """The contract as stored."""
+    path: str
+    """The file."""
 
 
 def read_prompts(
@@ -394,3 +405,46 @@ def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:
     """Natural sort key: output_2 before output_10."""
     parts: Iterator[str] = iter(re.split(r"(\d+)", path.name))
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
+
+
+def looks_like_experiment(path: Path) -> bool:
+    """Whether the file's beginning is that of a SKYT experiment or sweep."""
+    if path.suffix.lower() != ".json":
+        return False
+    head = beginning_of(path)[:4096]
+    return b'"experiment_id"' in head or b'"sweep_id"' in head
+
+
+def read_experiments(path: Path) -> list[Experiment]:
+    """The experiments of a file: one, or for a sweep each of its results."""
+    values = parse_json(read_text(path), path)
+    if not isinstance(values, dict):
+        raise UnreadableFileError(str(path), "not a SKYT experiment: expected a JSON object")
+    parts = values["individual_results"] if isinstance(values.get("individual_results"), list) else [values]
+    return [_experiment(part, path) for part in parts]
+
+
+def _experiment(values: Any, path: Path) -> Experiment:
+    if not isinstance(values, dict):
+        raise UnreadableFileError(str(path), "a result of the sweep is not a JSON object")
+    canon = values.get("canon_data")
+    code = canon.get("canonical_code") if isinstance(canon, dict) else None
+    raw = values.get("raw_outputs")
+    repaired = values.get("repaired_outputs")
+    for name, outputs in (("raw_outputs", raw), ("repaired_outputs", repaired if repaired is not None else [])):
+        if not isinstance(outputs, list) or not all(isinstance(output, str) for output in outputs):
+            raise UnreadableFileError(str(path), f"{name} is not a list of strings")
+    if code is not None and not isinstance(code, str):
+        raise UnreadableFileError(str(path), "canonical_code is not a string")
+    assert isinstance(raw, list)  # checked above
+    contract = values.get("contract")
+    model = values.get("model")
+    return Experiment(
+        prompt=str(values.get("experiment_id") or path.stem),
+        model=model if isinstance(model, str) else None,
+        raw=tuple(raw),
+        repaired=tuple(repaired) if repaired is not None else None,
+        canon=code,
+        contract=contract if isinstance(contract, dict) else None,
+        path=str(path),
+    )

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard.errors import CanonExistsError, CanonPromptError, CanonVersionError
-from steelyard.questions.repeatability._distance import DISTANCE_VERSION, signature
+from steelyard.questions.repeatability._distance import DISTANCE_VERSION, Workbench, signature
 from steelyard.questions.repeatability._oracle import Verdict, oracle_version
 from steelyard.questions.repeatability._prompts import Prompt
-from steelyard.questions.repeatability._workbench import Workbench
 from steelyard.records import Canon, Finding
 
 if TYPE_CHECKING:

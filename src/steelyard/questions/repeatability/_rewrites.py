@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from steelyard.questions.repeatability._python_source import unparse_python
+from steelyard.questions.repeatability._source_code import unparse_python
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ExpressionRule = Callable[[ast.expr], ast.expr | None]
