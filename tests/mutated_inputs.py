@@ -34,8 +34,9 @@ from steelyard.mappings import load_mapping
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
+from steelyard.questions.speedup._inputs import TaskFiles
+from steelyard.questions.speedup._timing_files import TimingReading, read_task
 from steelyard.runner import load_plan
-from steelyard.speedups import TaskFiles, TimingReading, read_task
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"

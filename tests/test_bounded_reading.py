@@ -23,6 +23,8 @@ from steelyard.formats import PlacedRun, read_timings, trajectory_of
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
+from steelyard.questions.speedup._inputs import TaskFiles
+from steelyard.questions.speedup._timing_files import TimingReading, read_task
 from steelyard.records import Rejected
 from steelyard.settings import (
     EXPANSION,
@@ -34,7 +36,6 @@ from steelyard.settings import (
     TEXT_BYTES,
     Limit,
 )
-from steelyard.speedups import TaskFiles, TimingReading, read_task
 from steelyard.tables import gather
 
 pytestmark = pytest.mark.checkout
@@ -353,7 +354,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
         ("formats/codex.py", "import gzip"),
         ("questions/measure/__init__.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),
-        ("speedups/_sides.py", "from zipfile import ZipFile"),
+        ("questions/speedup/_benchmark_table.py", "from zipfile import ZipFile"),
     ],
 )
 def test_a_copy_that_opens_a_file_by_itself_is_noticed(tmp_path: Path, file: str, line: str) -> None:

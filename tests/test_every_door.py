@@ -21,8 +21,8 @@ from steelyard.questions import init_arena, open_arena, submit_runs
 from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
 from steelyard.questions._opening_runs import Reading, RecordReader
 from steelyard.questions.read import RunReading
+from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
-from steelyard.speedups import TaskFiles
 from steelyard.tables import _file_runs
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from steelyard.questions.speedup import result_of
+from steelyard.questions.speedup._benchmark_table import Attempt, Side, side_of
+from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._summary import Speedups, speedups_of
 from steelyard.records import Timing, TimingSummary, place_of
-from steelyard.speedups import SpeedupConstants, Speedups, speedups_of
-from steelyard.speedups._benchmark_table import Attempt, Side, side_of
 
 Measured = Mapping[str, Sequence[float] | float | None]
 

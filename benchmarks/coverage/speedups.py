@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, share_of
+from steelyard.questions.speedup._benchmark_table import Attempt, Side, table_of
+from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._measures import speedup_intervals_of
+from steelyard.questions.speedup._summary import _over_tasks
 from steelyard.records import BenchmarkPlace
-from steelyard.speedups import SpeedupConstants
-from steelyard.speedups._benchmark_table import Attempt, Side, table_of
-from steelyard.speedups._measures import speedup_intervals_of
-from steelyard.speedups._summary import _over_tasks
 from steelyard.statistics import Floats
 
 Logs = Callable[[np.random.Generator, int], Floats]

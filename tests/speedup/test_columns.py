@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics import geometric_mean
-from steelyard.speedups._benchmark_table import pooled
+from steelyard.questions.speedup._benchmark_table import pooled
 from timing_sides import at, attempt, measured, payload_of, shape_of, side
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup._benchmark_table import broke_tests, snapshot_failed, succeeded
 from steelyard.records import Missing, Snapshot, TestResults, place_of
-from steelyard.speedups._benchmark_table import broke_tests, snapshot_failed, succeeded
 from timing_sides import (
     UNIT_AGENT,
     UNIT_NOP,

@@ -12,16 +12,16 @@ from hypothesis import given, strategies as st
 from numpy.random import Generator
 from scipy import stats
 
-from steelyard.records import BenchmarkPlace, Timing, TimingSummary
-from steelyard.speedups import SpeedupConstants
-from steelyard.speedups._benchmark_table import Attempt, Side, pooled, side_of, table_of
-from steelyard.speedups._measures import (
+from steelyard.questions.speedup._benchmark_table import Attempt, Side, pooled, side_of, table_of
+from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._measures import (
     bootstrap_weights,
     mann_whitney_p,
     samples_needed,
     speedup_intervals_of,
     widening_by_order,
 )
+from steelyard.records import BenchmarkPlace, Timing, TimingSummary
 from timing_sides import attempt, measured, payload_of, shape_of, side
 
 Shape = Callable[[Generator, tuple[int, int]], np.ndarray]

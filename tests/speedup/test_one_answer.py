@@ -19,9 +19,9 @@ from steelyard import metrics
 from steelyard.metrics import geometric_mean, harmonic_mean
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import result_of, speedup
+from steelyard.questions.speedup._benchmark_table import Attempt, side_of
+from steelyard.questions.speedup._summary import Speedups
 from steelyard.records import Missing, TestResults, Timing
-from steelyard.speedups import Speedups
-from steelyard.speedups._benchmark_table import Attempt, side_of
 from timing_sides import attempt, measured
 
 GOOD, BAD = TestResults(passed=3), TestResults(passed=2, failed=1)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup._benchmark_table import Attempt
+from steelyard.questions.speedup._findings import coverage
+from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._summary import _over_tasks
 from steelyard.records import Missing, TestResults
-from steelyard.speedups import SpeedupConstants
-from steelyard.speedups._benchmark_table import Attempt
-from steelyard.speedups._speedup_findings import coverage
-from steelyard.speedups._summary import _over_tasks
 from timing_sides import Measured, attempt, measured, measures_of, payload_of, shape_of, side, trials
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

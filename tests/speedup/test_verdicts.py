@@ -15,8 +15,8 @@ from steelyard.errors import UnreadableFileError
 from steelyard.formats import NO_BLOCK
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
+from steelyard.questions.speedup._benchmark_table import succeeded
 from steelyard.records import Missing, Snapshot, TestResults
-from steelyard.speedups._benchmark_table import succeeded
 from timing_sides import at, attempt, measured
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

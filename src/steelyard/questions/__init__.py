@@ -106,11 +106,9 @@ if TYPE_CHECKING:
         RunsSource as RunsSource,
         open_source as open_source,
     )
+    from steelyard.questions.speedup._inputs import TaskFiles as TaskFiles
     from steelyard.runner import (
         plan_schema as plan_schema,
-    )
-    from steelyard.speedups import (
-        TaskFiles as TaskFiles,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -28,7 +28,7 @@ def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> SortedInp
     if mapped:
         return SortedInputs(tuple(given), (), ())
     from steelyard.questions.repeatability import looks_like_experiment  # brings rapidfuzz
-    from steelyard.speedups import timings_in  # brings numpy and SciPy
+    from steelyard.questions.speedup._timing_files import timings_in  # brings numpy and SciPy
 
     runs: list[Path | PlacedRun] = []
     experiments: list[Path] = []

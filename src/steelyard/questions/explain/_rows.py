@@ -17,8 +17,8 @@ from steelyard.questions._opening_runs import Measurable
 from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
 from steelyard.questions.repeatability import PromptResult, Repeatability
 from steelyard.questions.speedup import SpeedupResult
+from steelyard.questions.speedup._answer import SpeedupAttempt
 from steelyard.records import Missing
-from steelyard.speedups import SpeedupAttempt
 
 if TYPE_CHECKING:
     from steelyard.questions.explain import ExplainOptions

@@ -22,13 +22,14 @@ from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import PriceOptions, ProfileName, Texts
 from steelyard.questions._question import log_question
 from steelyard.questions.speedup._answer import SpeedupResult as SpeedupResult
+from steelyard.questions.speedup._inputs import SpeedupConstants, TaskFiles, options_of
 from steelyard.questions.speedup._page import page as page
 from steelyard.records import Finding, Redaction, one_a_kind
 from steelyard.settings import named_path
-from steelyard.speedups import TaskFiles
 
 if TYPE_CHECKING:
-    from steelyard.speedups import SpeedupConstants, Speedups, TimingReading
+    from steelyard.questions.speedup._summary import Speedups
+    from steelyard.questions.speedup._timing_files import TimingReading
 
 SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
@@ -111,13 +112,8 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     >>> result.attempts[0].agent, result.attempts[0].task_speedup
     ('branch', 2.0)
     """
-    from steelyard.speedups import (
-        TimingReading,
-        read_folder,
-        read_task,
-        read_trial_file,
-        speedups_of,  # brings numpy and SciPy
-    )
+    from steelyard.questions.speedup._summary import speedups_of  # brings numpy and SciPy
+    from steelyard.questions.speedup._timing_files import TimingReading, read_folder, read_task, read_trial_file
 
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     constants = _constants(profile, options)
@@ -176,8 +172,6 @@ def _select_task(reading: TimingReading, task: str) -> None:
 
 def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
     """Return the profile's constants, overridden by the options."""
-    from steelyard.speedups import options_of  # brings nothing heavy, but its package does
-
     if options.interval == "none" and options.verdict is not None:
         raise UsageError(f"{option('verdict')} needs intervals, but {option('interval')} is none")
     method = None if options.interval == "none" else options.interval

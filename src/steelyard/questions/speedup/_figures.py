@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from steelyard.figures import Axis, BenchmarkRatio, Estimate, Figure, dots, waterfall
-from steelyard.questions.speedup._answer import SpeedupResult
-
-if TYPE_CHECKING:
-    from steelyard.speedups import SpeedupAttempt
+from steelyard.questions.speedup._answer import SpeedupAttempt, SpeedupResult
 
 
 def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:

@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import bounds_text, counted, decimal_bounds, interval_name, quantity
 from steelyard.metrics import catalog
-from steelyard.questions.speedup._answer import CURVES, SpeedupResult
+from steelyard.questions.speedup._answer import (
+    CURVES,
+    BenchmarkLevel,
+    SampleCount,
+    SpeedupAttempt,
+    SpeedupResult,
+    SpeedupRun,
+    SpeedupSummary,
+    Verdict,
+)
 from steelyard.statistics import LEVEL
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, PageTable, Style
-    from steelyard.speedups import BenchmarkLevel, SampleCount, SpeedupAttempt, SpeedupRun, SpeedupSummary, Verdict
 
 BAR = 20
 """Width of the longest bar."""

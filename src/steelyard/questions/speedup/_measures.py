@@ -17,8 +17,14 @@ from scipy import special
 from steelyard import metrics
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog
-from steelyard.records import Missing, Snapshot, TestResults
-from steelyard.speedups._benchmark_table import (
+from steelyard.questions.speedup._answer import (
+    BenchmarkSpeedup,
+    PytestSummary,
+    SnapshotSummary,
+    SpeedupAttempt,
+    Verdict,
+)
+from steelyard.questions.speedup._benchmark_table import (
     ABSENT,
     NO_ORACLE,
     NO_TESTS,
@@ -31,8 +37,8 @@ from steelyard.speedups._benchmark_table import (
     blocks,
     pooled,
 )
-from steelyard.speedups._inputs import SpeedupConstants
-from steelyard.speedups._records import BenchmarkSpeedup, PytestSummary, SnapshotSummary, SpeedupAttempt, Verdict
+from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.records import Missing, Snapshot, TestResults
 
 EXACT_UP_TO = 20
 _CELLS = 8_000_000

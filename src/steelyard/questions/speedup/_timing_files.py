@@ -54,10 +54,10 @@ from steelyard.formats import (
 )
 from steelyard.option_names import option
 from steelyard.prices import PriceTable, cost_of, open_price_table
+from steelyard.questions.speedup._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin, side_of
+from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
 from steelyard.settings import is_stdin, shown_path
-from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin, side_of
-from steelyard.speedups._inputs import TaskFiles
 
 _OWN_FIELDS = {
     "TESTS": ("passed", "failed", "error", "errors", "results", "test_failed", "test_error", "pytest_summary"),

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from steelyard import metrics
 from steelyard.metrics import Metric
+from steelyard.questions.speedup._inputs import AgentOnlyRule
 from steelyard.records import SECONDS, BenchmarkPlace, Missing, Snapshot, TestResults, Timing, TimingStatus
-from steelyard.speedups._inputs import AgentOnlyRule
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
