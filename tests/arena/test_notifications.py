@@ -23,12 +23,11 @@ from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, notify_once
 from steelyard.arena.notifications._delivery import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
 from steelyard.arena.notifications._events import EVALUATED
-from steelyard.arena.notifications._sending import waiting
+from steelyard.arena.notifications._sending import Deliveries, waiting
 from steelyard.arena.notifications._targets import Target
 from steelyard.arena.notifications._webhook import NoAnswer, send, signature
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.records import now_microseconds
-from steelyard.results import SendingRound
 from steelyard.store import Store
 from steelyard.store.schema import outbox
 
@@ -92,7 +91,7 @@ def test_waits_double_up_to_an_hour_and_never_end() -> None:
 
 
 def test_two_senders_do_not_send_the_same_event_at_once(arena: Arena) -> None:
-    inner: list[SendingRound] = []
+    inner: list[Deliveries] = []
 
     def sender(_target: Target, **_: Any) -> None:
         if not inner:

@@ -212,18 +212,15 @@ def notify(
     while True:
         done = sender.send_due()
         if json and once:
-            print_json(msgspec.to_builtins(done))
+            print_json(done.to_dict())
         elif json:
             print_text(visible_json(msgspec.json.encode(done).decode()) + "\n", flush=True)
         elif once or done.sent or done.failed:
-            put_off = f" {done.put_off:,} postponed," if done.put_off else ""
-            due = (done.next_attempt_at or "")[:19].replace("T", " ")
-            again = f", next attempt at {due} UTC" if due else ""
-            console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting{again}")
+            console().print_page(done.page())
         for error in done.errors:
             console(stderr=True).print(error)
         if once:
-            return 1 if done.failed else 0
+            return done.exit_status
         time.sleep(poll_interval)
 
 

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         PlanRun as PlanRun,
     )
     from steelyard.questions._question import (
+        ARENA as ARENA,
         ArenaMethods as ArenaMethods,
         Question as Question,
         QuestionFunction as QuestionFunction,

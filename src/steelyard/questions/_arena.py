@@ -29,13 +29,13 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import load_profile
 from steelyard.questions.arena._files import no_records, or_rejected
+from steelyard.questions.arena._sent import SendingRound
 from steelyard.questions.arena._submitted import Submitted, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
 from steelyard.results import (
     ArenaSettings,
     Policy,
     Receipt,
-    SendingRound,
 )
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
@@ -166,7 +166,7 @@ def notifier(arena: Arena | str, targets: Path, *, since: str | None = None) -> 
     for target in chosen:
         target.check_environment()
     skipped = 0 if first is None else skip_before(store, first)
-    return Notifier(skipped, partial(notify_once, store, chosen))
+    return Notifier(skipped, lambda: SendingRound(**notify_once(store, chosen)._asdict()))
 
 
 def _past(since: str) -> int:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     )
     from steelyard.results._arena_events import (
         ArenaEvent as ArenaEvent,
-        SendingRound as SendingRound,
     )
     from steelyard.results._arena_leaderboard import (
         Advantage as Advantage,

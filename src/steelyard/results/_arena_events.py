@@ -49,18 +49,3 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.task_id}  {self.submission_id}  {self.overall_score:.2f}  rank {self.overall_ranking}{before}"
             f"  percentile {self.percentile}{'' if what == 'evaluated' else f'  {what}'}{who}{why}"
         )
-
-
-class SendingRound(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one round of deliveries."""
-
-    sent: int
-    failed: int
-    put_off: int
-    """Due deliveries that were postponed because the target did not respond."""
-    settled: int
-    waiting: int
-    """Number of events that are not done."""
-    next_attempt_at: str | None
-    """Time of the next retry; None if there is none."""
-    errors: tuple[str, ...]

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from steelyard.questions import Intake, add_task_from
+from steelyard.questions import ARENA, Intake, add_task_from, question_named, question_names
 from steelyard.questions.arena.task_add import AddedTasks
 from steelyard.records import Run, Submission, Task
 from steelyard.results import Receipt, versioned
@@ -99,16 +99,7 @@ WRITE_ROUTES = (
     ),
     *(
         question_route(name)
-        for name in (
-            "arena_user_add",
-            "arena_rating_add",
-            "arena_rating_assign",
-            "arena_season_create",
-            "arena_model_fit",
-            "arena_review_accept",
-            "arena_review_exclude",
-            "arena_review_reinstate",
-            "arena_withdraw",
-        )
+        for name in question_names()
+        if name.startswith(ARENA) and question_named(name).scope is not None and question_named(name).path
     ),
 )

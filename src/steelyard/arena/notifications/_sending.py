@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event as Signal, Thread
+from typing import NamedTuple
 
 from steelyard.arena.notifications._delivery import Sender, Served, serve
 from steelyard.arena.notifications._events import count_waiting, next_due
@@ -17,7 +18,6 @@ from steelyard.arena.notifications._outbox import forget, settle, wake
 from steelyard.arena.notifications._targets import Target
 from steelyard.arena.notifications._webhook import send
 from steelyard.records import iso, now_microseconds
-from steelyard.results import SendingRound
 from steelyard.store import Store
 
 ERRORS_SHOWN = 20
@@ -29,9 +29,21 @@ def waiting(store: Store) -> int:
         return count_waiting(connection)
 
 
+class Deliveries(NamedTuple):
+    """Result of one round of deliveries."""
+
+    sent: int
+    failed: int
+    put_off: int
+    settled: int
+    waiting: int
+    next_attempt_at: str | None
+    errors: tuple[str, ...]
+
+
 def notify_once(
     store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None
-) -> SendingRound:
+) -> Deliveries:
     """Send everything that is due now, once. A target that cannot be sent to is an error before any event is taken."""
     for target in targets:
         target.check_environment()
@@ -44,7 +56,7 @@ def notify_once(
     forget(store, began)
     with store.read() as connection:
         due = next_due(connection, began)
-    return SendingRound(
+    return Deliveries(
         sent=sum(result.sent for result in served),
         failed=sum(result.failed for result in served),
         put_off=sum(result.put_off for result in served),
