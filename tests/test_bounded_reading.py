@@ -297,8 +297,7 @@ ELSEWHERE = {
     "runner/_execution.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
     "cli/serve.py": "opens the dashboard in a browser",
-    "tables/_memory.py": "the system's own files",
-    "tables/_spool.py": "columns of run records in Parquet files of our own",
+    "tables/_spool.py": "the system's own files, and columns of run records in Parquet files of our own",
 }
 """Who else opens files to read them, and what they are."""
 

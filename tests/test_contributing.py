@@ -162,7 +162,7 @@ def test_quick_knows_formats_and_metrics_by_the_names_in_test_ids() -> None:
     assert "inspect" in declared_names(["src/steelyard/formats/inspect_ai.py"])
     assert "pass_rate" in declared_names(["src/steelyard/metrics/outcome.py"])
     assert declared_names(["docs/formats.md"]) == {"docs/formats.md"}  # and not the tests of the folder `formats`
-    assert not declared_names(["src/steelyard/formats/_reading.py"])
+    assert not declared_names(["src/steelyard/formats/_file_reader.py"])
 
 
 def test_quick_runs_what_is_named_before_other_files_and_the_rest_of_its_own_after_them() -> None:

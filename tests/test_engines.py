@@ -37,7 +37,7 @@ from steelyard.engines import (
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
-from steelyard.tables import RunTable, _duplicates, _row_batches, _run_table
+from steelyard.tables import RunTable, _duplicates, _run_table, _spool
 
 ENGINES = ("duckdb",)
 """What is held against the local engine."""
@@ -270,7 +270,7 @@ def test_a_table_that_does_not_fit_into_memory_is_priced_piece_by_piece(
     whole = answer(CALLS["measure"], paths, "local")
     monkeypatch.setattr(_run_table, "IN_MEMORY_ROWS", 10)
     monkeypatch.setattr(_run_table, "FLAT_BATCH_ROWS", 7)
-    monkeypatch.setattr(_row_batches, "SPILL_ROWS", 15)
+    monkeypatch.setattr(_spool, "SPILL_ROWS", 15)
     monkeypatch.setattr(_duplicates, "HASHES_AT_ONCE", 20)
     assert answer(CALLS["measure"], paths, engine) == whole
 
@@ -278,13 +278,13 @@ def test_a_table_that_does_not_fit_into_memory_is_priced_piece_by_piece(
 def test_many_files_are_not_held_in_memory_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[int] = []
     monkeypatch.setattr(_run_table, "IN_MEMORY_ROWS", 60)
-    usual = _row_batches.Spool.add_lazy
+    usual = _spool.Spool.add_lazy
 
-    def counted(spool: _row_batches.Spool, frame: pl.LazyFrame) -> None:
+    def counted(spool: _spool.Spool, frame: pl.LazyFrame) -> None:
         held.append(frame.select(pl.len()).collect().item())
         usual(spool, frame)
 
-    monkeypatch.setattr(_row_batches.Spool, "add_lazy", counted)
+    monkeypatch.setattr(_spool.Spool, "add_lazy", counted)
     paths = flat_files(tmp_path, seed=3, n=90)  # with tokens to price, 45 and 63 rows
     sy.measure(paths, by=["agent"], engine="local")
     assert held == [45]  # the second goes to disk piece by piece
@@ -325,7 +325,7 @@ def test_runs_that_contradict_themselves_are_counted_and_fetched_when_somebody_l
 def test_runs_that_were_spilled_are_listed_after_their_table_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_row_batches, "SPILL_ROWS", 10)
+    monkeypatch.setattr(_spool, "SPILL_ROWS", 10)
     lines = [json.dumps({"id": f"r{n:03}", "task": "t", "passed": True, "impl_rate": 0.0}) for n in range(200)]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     measured = sy.measure(str(tmp_path / "runs.jsonl"), metrics=["impl_rate"], engine="local")

@@ -447,7 +447,7 @@ def test_files_that_are_no_runs_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.tables._row_batches.SPILL_ROWS", 40)
+    monkeypatch.setattr("steelyard.tables._spool.SPILL_ROWS", 40)
     monkeypatch.setattr("steelyard.tables._run_table.BATCH_ROWS", 15)
     path = write(
         tmp_path / "runs.jsonl",

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         gather as gather,
         without_collection as without_collection,
     )
-    from steelyard.tables._row_batches import SpillFolder as SpillFolder
     from steelyard.tables._run_table import (
         RunTable as RunTable,
         TableBuilder as TableBuilder,
         TableSource as TableSource,
         choose as choose,
+    )
+    from steelyard.tables._spool import (
+        SpillFolder as SpillFolder,
         free_bytes as free_bytes,
     )
 else:

@@ -1,8 +1,7 @@
-"""From Run records to columns in batches, which are spooled to disk where they are many."""
+"""From Run records to columns, a batch at a time."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +29,6 @@ from steelyard.records import (
     custom_text,
     is_custom_input,
 )
-from steelyard.scratch import make_scratch, remove_scratch
 
 TYPES: dict[Kind, type[pl.DataType]] = {
     "str": pl.String,
@@ -245,62 +243,3 @@ def _place_columns(batch: Sequence[PlacedRun]) -> list[pl.Series]:
         "id", [id_ if id_ is not None else digest.hex() for id_, digest in zip(ids, digests, strict=True)]
     )
     return [shown, *(pl.Series(name, values[name], dtype=type_) for name, type_ in PLACE_COLUMNS.items())]
-
-
-SPILL_ROWS = 250_000
-
-
-class SpillFolder:
-    """A temporary folder that goes when the last table that reads from it goes."""
-
-    def __init__(self) -> None:
-        self.path = make_scratch()
-        weakref.finalize(self, remove_scratch, self.path)
-
-
-class Spool:
-    """Takes batches in order and gives them back as one lazy frame; memory stays bounded whatever their number."""
-
-    def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
-        self._held = 0
-        self._folder: SpillFolder | None = None
-        self._parts: list[pl.LazyFrame] = []
-        self._spilled = 0
-
-    def add(self, frame: pl.DataFrame) -> None:
-        """Take one batch."""
-        self._frames.append(frame)
-        self._held += frame.height
-        if self._held >= SPILL_ROWS:
-            self._spill()
-
-    def _spill(self) -> None:
-        if self._folder is None:
-            self._folder = SpillFolder()
-        part = self._folder.path / f"part-{self._spilled:05}.parquet"
-        pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
-        self._parts.append(pl.scan_parquet(part))
-        self._spilled += 1
-        self._frames, self._held = [], 0
-
-    def add_lazy(self, frame: pl.LazyFrame) -> None:
-        """Take a frame that holds its rows elsewhere; it comes after all that was taken before."""
-        if self._frames:
-            self._parts.append(pl.concat(self._frames, how="diagonal").lazy())
-            self._frames, self._held = [], 0
-        self._parts.append(frame)
-
-    def frame(self) -> pl.LazyFrame | None:
-        """All batches as one frame, in the order they were added; None when there are none."""
-        lazy = list(self._parts)
-        if self._frames:
-            lazy.append(pl.concat(self._frames, how="diagonal").lazy())
-        if len(lazy) < 2:
-            return lazy[0] if lazy else None
-        return pl.concat(lazy, how="diagonal")
-
-    @property
-    def keeps(self) -> SpillFolder | None:
-        """The folder that must live as long as the frame does."""
-        return self._folder

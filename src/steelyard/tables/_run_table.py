@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -46,11 +45,10 @@ from steelyard.tables._row_batches import (
     PATH,
     CustomFields,
     Mask,
-    SpillFolder,
-    Spool,
     Unpriced,
     batch_frame,
 )
+from steelyard.tables._spool import SpillFolder, Spool, free_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -445,32 +443,3 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[PlacedRun | Rejected]
             yield PlacedRun(run_of_row(row, from_text=False), path, line)
         except DecodeError as error:
             yield Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
-
-
-_MEMINFO = Path("/proc/meminfo")
-_CGROUP = Path("/sys/fs/cgroup")
-
-
-def free_bytes() -> int:
-    """The memory that is free on this machine, within the limit that its container sets."""
-    return min(_free_of_machine(), _free_of_container())
-
-
-def _free_of_machine() -> int:
-    try:
-        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
-        (known,) = (line for line in lines if line.startswith("MemAvailable:"))
-        return int(known.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):  # not Linux: half of what is there
-        names = getattr(os, "sysconf_names", {})
-        if not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= names.keys():
-            return 4 << 30
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
-def _free_of_container() -> int:
-    try:
-        most, used = ((_CGROUP / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
-        return max(int(most) - int(used), 0)
-    except (OSError, ValueError):  # no such limit
-        return 1 << 62
