@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
-from pictures import COMMANDS, PICTURES
+from pictures import PICTURES
 
 from steelyard.demo import demo_runs
 from steelyard.formats import all_formats
@@ -25,7 +25,6 @@ from steelyard.questions.doctor import EXTRAS
 from steelyard.questions.rank import rank
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
-from steelyard.results._drawing import DRAWINGS
 from steelyard.runner import adapters
 from steelyard.server import openapi_document, routes_listed
 from steelyard.statistics import STATISTICS
@@ -178,12 +177,9 @@ def formats_page() -> str:
 def figures_page() -> str:
     """The page of figures, with the names of each command's figures and a picture of each kind."""
     names = ["| command | figures (the first is the default) |", "|---|---|"]
-    names += [
-        f"| {COMMANDS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS
-    ]
     for question in question_names():
         figures = ", ".join(f"`{name}`" for name in question_named(question).answer.figure_names())
-        names += [f"| `{question}` | {figures} |"] if figures else []
+        names += [f"| `{question_named(question).command}` | {figures} |"] if figures else []
     pictures = [
         f"### {name.capitalize()}\n\n{draw.__doc__}\n\n![{draw().title}](figures/{name}.svg)"
         for name, draw in PICTURES.items()

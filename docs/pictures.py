@@ -47,31 +47,6 @@ TASKS = ("parse-csv", "add-endpoint", "fix-race", "port-tests", "speed-up-join",
 RATE = Axis(title="Pass rate, higher is better", unit="fraction", low=0, high=1)
 WIDTH = 640
 
-COMMANDS = {
-    "Measurement": "`measure`",
-    "Matrix": "`matrix`",
-    "Ranking": "`rank`",
-    "UsageSummary": "`usage`",
-    "CompletenessSummary": "`completeness`",
-    "Comparison": "`compare`",
-    "Gate": "`gate`",
-    "Judges": "`judges`",
-    "Repeatability": "`repeatability`",
-    "SpeedupResult": "`speedup`",
-    "RunDetail": "`show`",
-    "TaskLeaderboard": "`arena leaderboard TASK`",
-    "AllLeaderboards": "`all_leaderboards` (Python)",
-    "Leaderboard": "`arena leaderboard`",
-    "SubmissionScores": "`arena show`",
-    "ScoreHistory": "`arena history`",
-    "ToolBias": "`arena bias`",
-    "AbilityRanking": "`arena model abilities`",
-    "PredictedScores": "`arena model predict TASK`",
-    "CorrectnessEstimates": "`arena model correctness`",
-    "ProfileComparison": "`arena compare-profiles`",
-}
-"""What gives each kind of result."""
-
 
 def _dots() -> Figure:
     """Estimates with confidence intervals. Rank intervals such as `1-2` mark ranks that the data do not separate."""

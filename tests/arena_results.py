@@ -8,8 +8,13 @@ from pathlib import Path
 from model_arenas import as_if_tested, fill
 from steelyard import questions
 from steelyard.arena import Arena
+from steelyard.questions.arena.agent import arena_agent
+from steelyard.questions.arena.all_leaderboards import arena_all_leaderboards
+from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.compare_profiles import arena_compare_profiles
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_fit import arena_model_fit
@@ -26,6 +31,7 @@ from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.task_add import arena_task_add
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.questions.arena.user_add import arena_user_add
@@ -118,12 +124,10 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Submitted": submitted,
     "Reviewed": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
     "Rescored": lambda folder: arena_rescore(filled(folder)),
-    "TaskLeaderboard": lambda folder: questions.task_leaderboard(filled(folder), "fix-race"),
-    "TaskLeaderboard by cost": lambda folder: questions.task_leaderboard(
-        filled(folder), "fix-race", sort="cost", top=2
-    ),
-    "AllLeaderboards": lambda folder: questions.all_leaderboards(filled(folder), confidence=0.9),
-    "Leaderboard": lambda folder: questions.leaderboard(filled(folder)),
+    "TaskLeaderboard": lambda folder: arena_task_leaderboard(filled(folder), "fix-race"),
+    "TaskLeaderboard by cost": lambda folder: arena_task_leaderboard(filled(folder), "fix-race", score="cost", top=2),
+    "AllLeaderboards": lambda folder: arena_all_leaderboards(filled(folder), confidence=0.9),
+    "Leaderboard": lambda folder: arena_leaderboard(filled(folder)),
     "SubmissionScores": lambda folder: arena_show(filled(folder), "ant-1"),
     "Outliers": lambda folder: arena_review_list(filled(folder)),
     "NewToken": lambda folder: create_token("ci", store=filled(folder)),
@@ -133,7 +137,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Seasons": lambda folder: frozen(folder).season_list(),
     "Verification": lambda folder: frozen(folder).season_verify(frozen_file(folder)),
     "WeightVersions": weighted,
-    "ToolMetrics": lambda folder: questions.tool_metrics(measured(filled(folder), folder), "ant"),
+    "ToolMetrics": lambda folder: arena_agent(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: arena_rating_pending(rated_arena(folder)),
     "Rated": lambda folder: arena_rating_add(
         rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
@@ -142,11 +146,11 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ReviewLog": lambda folder: arena_review_log(filled(folder)),
     "ScoreHistory": lambda folder: arena_history(filled(folder), task="fix-race"),
     "LeaderboardChanges": lambda folder: arena_changes(filled(folder), since="2026-01-01"),
-    "ToolBias": lambda folder: questions.tool_bias(filled(folder)),
+    "ToolBias": lambda folder: arena_bias(filled(folder)),
     "FittedModels": lambda folder: arena_model_fit(learning(folder)),
     "AbilityRanking": lambda folder: arena_model_abilities(learning(folder)),
     "PredictedScores": lambda folder: arena_model_predict(learning(folder), "task-1"),
     "CorrectnessEstimates": lambda folder: arena_model_correctness(learning(folder)),
     "CorrectnessEstimates of a task": lambda folder: arena_model_correctness(learning(folder), "task-0"),
-    "ProfileComparison": lambda folder: questions.compare_profiles(filled(folder), "arena-1", "arena-1"),
+    "ProfileComparison": lambda folder: arena_compare_profiles(filled(folder), "arena-1", "arena-1"),
 }

@@ -318,7 +318,7 @@ COMMAND_WORDS: dict[str, Sequence[str]] = {
 """Words of commands that need others than those of `GIVEN`."""
 MORE_COMMANDS = {
     "arena leaderboard of a task": ["arena", "leaderboard", "fix-race", *ARENA],
-    "arena leaderboard by cost": ["arena", "leaderboard", "fix-race", "--sort", "cost", "--top", "2", *ARENA],
+    "arena leaderboard by cost": ["arena", "leaderboard", "fix-race", "--score", "cost", "--top", "2", *ARENA],
     "arena leaderboard by agent": ["arena", "leaderboard", "--by", "agent", *ARENA],
     "arena history of a submitter": ["arena", "history", "--submitter", "ada", *ARENA],
     "arena rescore with a profile": ["arena", "rescore", "--profile", "arena-1", *ARENA],

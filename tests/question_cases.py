@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import steelyard as sy
-from arena_results import learning, rated_arena
+from arena_results import filled, learning, measured, rated_arena
 from steelyard.questions import Answer, Question, demo_files, question_named
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.review_exclude import arena_review_exclude
@@ -62,11 +62,14 @@ class Case:
     def words(self, folder: Path) -> list[str]:
         """The command line."""
         store = ["--store"] if self.declared.takes == "store" else []
-        words = [*self.declared.command.split(), *store, *map(str, self.inputs(folder))]
-        places = [name for name, option in self.declared.options.declared.items() if option.positional]
+        command = [word.format_map(self.options) for word in self.declared.command.split()]
+        words = [*command, *store, *map(str, self.inputs(folder))]
+        in_command = [name for name in self.options if f"{{{name}}}" in self.declared.command]
+        declared = self.declared.options.declared.items()
+        places = [name for name, option in declared if option.positional and name not in in_command]
         words += [str(self.options[name]) for name in places if name in self.options]
         for name, value in self.options.items():
-            if name in places:
+            if name in (*places, *in_command):
                 continue
             for text in [value] if not isinstance(value, list) else value:
                 flag = name.replace("_", "-")
@@ -125,6 +128,21 @@ CASES = [
     Case("mapping_list", {}, None),
     Case("formats", {}, None),
     Case("formats", {"name": "codex-exec"}, None),
+    Case("arena_leaderboard", {}, "arena.db"),
+    Case("arena_leaderboard", {"by": "submitter,team", "confidence": 0.9, "top": 2}, "arena.db"),
+    Case("arena_task_leaderboard", {"task": "fix-race"}, "arena.db"),
+    Case("arena_task_leaderboard", {"task": "fix-race", "score": "cost", "top": 2}, "arena.db"),
+    Case(
+        "arena_task_leaderboard",
+        {"task": "fix-race", "agent": ["ant", "cat"], "submitter": "ada", "top": 1, "until": "2030-01-01"},
+        "arena.db",
+    ),
+    Case("arena_task_leaderboard", {"task": "fix-race", "metrics": "pr_revert_rate"}, "tools/arena.db"),
+    Case("arena_all_leaderboards", {"policy": "as-submitted"}, "arena.db"),
+    Case("arena_agent", {"agent": "ant"}, "tools/arena.db"),
+    Case("arena_agent", {"agent": "bee"}, "arena.db"),
+    Case("arena_bias", {}, "arena.db"),
+    Case("arena_compare_profiles", {"first": "arena-1", "second": "arena-community"}, "arena.db"),
     Case("arena_history", {}, "arena.db"),
     Case("arena_history", {"task": "fix-race", "submitter": "ada"}, "arena.db"),
     Case("arena_changes", {"since": "2026-01-01"}, "arena.db"),
@@ -294,6 +312,8 @@ def write_inputs(folder: Path) -> Path:
     arena_model_fit(weighted)
     weighted.store.close()
     learning(folder).store.close()
+    (folder / "tools").mkdir()
+    measured(filled(folder / "tools"), folder / "tools").store.close()
     for name, content in demo_files():
         if name.startswith("timings/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

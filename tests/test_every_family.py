@@ -16,6 +16,7 @@ from matchups import write
 from steelyard.cli import build_app, run
 from steelyard.errors import RecordError
 from steelyard.metrics import catalog
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.repeatability import Repeatability
 from steelyard.questions.speedup import SpeedupResult
 from steelyard.records import Judgment, Output, Run
@@ -184,7 +185,7 @@ def test_the_verbs_give_the_numbers_of_the_family_s_own_verb(places: dict[str, s
         {place.key["agent"]: place.score.estimate for place in ranked.groups} == summary == {"alpha": 2.0, "beta": 1.0}
     )
     measured = sy.measure(places["STORE"], by=["task"], metrics=["overall_score"])
-    own = sy.task_leaderboard(places["STORE"], TASKS[0])
+    own = arena_task_leaderboard(places["STORE"], TASKS[0])
     stated = [entry.overall_score for entry in own.leaderboard]
     first = next(group for group in measured.groups if group.key["task"] == TASKS[0])
     assert first.metrics["overall_score"].max == max(stated)

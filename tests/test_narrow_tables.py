@@ -56,10 +56,10 @@ def test_standings_keep_scores_and_say_notes_below(
     above, text = heading(80, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("rank submission agent model overall speed cost correctness")
     assert "Notes: unverified: file_exists, no_errors (12 rows)" in text.splitlines()
-    assert text.count("unverified") == 1
+    assert text.count("unverified: ") == 1
     above, text = heading(160, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("correctness adjusted notes")
-    assert text.count("unverified") == 12
+    assert text.count("unverified: ") == 12
 
 
 @pytest.mark.parametrize("width", [40, 60, 64, 68, 72, 76, 80])

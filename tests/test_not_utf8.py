@@ -17,7 +17,7 @@ REFUSED = (
     ("arena", "show", "s1", BAD),
     ("arena", "leaderboard", BAD),
     ("arena", "leaderboard", "--by", BAD),
-    ("arena", "leaderboard", "task", "--sort", BAD),
+    ("arena", "leaderboard", "task", "--score", BAD),
     ("arena", "leaderboard", "task", "--policy", BAD),
     ("arena", "leaderboard", "--store", f"sqlite:///{BAD}"),
     ("arena", "init", "--store", f"sqlite:///{BAD}"),

@@ -43,6 +43,8 @@ COMMANDS: dict[str, set[str]] = {
     "questions/_commands.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
     "reports/_dashboard_forms.py": {"--reason", "--reviewer", "--score"},
+    "questions/arena/agent.py": {"--agent"},
+    "questions/arena/all_leaderboards.py": {"--all-tasks"},
     "questions/report/_sections.py": {"--json"},
     "store/_store.py": {"--store"},
 }

@@ -20,7 +20,6 @@ NEEDS_MORE = {
     "connect": "a server",
     "list_tokens": "a token, which the example of create_token has",
     "revoke_token": "a token, which the example of create_token has",
-    "task_leaderboard": "an arena, which the example of init_arena has",
     "upgrade_arena": "a store of an earlier version",
 }
 """Functions whose examples stand elsewhere, and what they would need."""

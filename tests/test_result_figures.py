@@ -11,23 +11,26 @@ import pytest
 import steelyard as sy
 from arena_results import learning
 from figure_laws import breaches, elements, shown_text, tag
-from steelyard import questions
 from steelyard.cli import run
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
 from steelyard.questions import question_named, question_names
+from steelyard.questions.arena.all_leaderboards import arena_all_leaderboards
+from steelyard.questions.arena.bias import arena_bias
+from steelyard.questions.arena.compare_profiles import arena_compare_profiles
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.review_list import Outliers
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Result
-from steelyard.results._drawing import DRAWINGS
 
 SAMPLES = Path(__file__).parent / "samples"
 FEW = {"resamples": 100}
@@ -61,22 +64,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),
         sy.completeness(SAMPLES / "formats"),
-        questions.task_leaderboard(store, "fix-race"),
-        questions.all_leaderboards(store),
-        questions.leaderboard(store, by=["agent"]),
+        arena_task_leaderboard(store, "fix-race"),
+        arena_all_leaderboards(store),
+        arena_leaderboard(store, by=["agent"]),
         arena_show(store, "ant-1"),
         arena_history(store, task="fix-race"),
-        questions.tool_bias(store),
-        questions.compare_profiles(store, "arena-1", "arena-1"),
+        arena_bias(store),
+        arena_compare_profiles(store, "arena-1", "arena-1"),
     ]
     learned = learning(tmp_path_factory.mktemp("learning"))
     made += [arena_model_abilities(learned), arena_model_predict(learned, "task-1"), arena_model_correctness(learned)]
     return {type(result): result for result in made}
 
 
-DRAWN = [
-    kind for kind in (*DRAWINGS, *(question_named(name).answer for name in question_names())) if kind.figure_names()
-]
+DRAWN = [kind for name in question_names() if (kind := question_named(name).answer).figure_names()]
 EVERY = [(kind, name) for kind in DRAWN for name in kind.figure_names()]
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         TaskFiles as TaskFiles,
         init_arena as init_arena,
         open_arena as open_arena,
-        task_leaderboard as task_leaderboard,
         upgrade_arena as upgrade_arena,
     )
     from steelyard.questions.compare import (

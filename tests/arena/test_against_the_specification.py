@@ -9,7 +9,8 @@ import pytest
 
 import arena_twin as twin
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, outliers, task_leaderboard
+from steelyard.arena import Arena, outliers
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import Policy, Receipt
 from steelyard.store import Store
 
@@ -24,7 +25,7 @@ SIZES = [random.Random(41).choice((3, 4, 5, 6, 7, 12, 29, 30, 31, 60)) for _ in 
 
 def compare(arena: Arena, task: dict[str, Any], submissions: list[dict[str, Any]], policy: Policy) -> None:
     expected, version = twin.pipeline(task, submissions, policy=policy)
-    found = task_leaderboard(arena, task["id"], policy=policy)
+    found = arena_task_leaderboard(arena, task["id"], policy=policy)
     assert found.baseline_version == version
     assert {name: found.baseline[name] for name in twin.baseline_of(submissions)} == twin.baseline_of(submissions)
     by_id = {one["submission_id"]: one for one in expected}
@@ -99,7 +100,7 @@ def test_receipts_of_a_batch_in_portions_name_the_same_places_as_the_standings(s
         receipts = {
             one.submission_id: one for one in arena.submit(rows[start : start + 150]) if isinstance(one, Receipt)
         }
-        for one in task_leaderboard(arena, "t").leaderboard:
+        for one in arena_task_leaderboard(arena, "t").leaderboard:
             if one.submission_id in receipts:
                 held = receipts[one.submission_id]
                 for name in (*SCORES, "overall_ranking", "percentile", "baseline_version"):
@@ -114,6 +115,6 @@ def test_a_rescore_of_what_is_right_changes_nothing(store: Store, policy: Policy
     arena.add_task(as_task(task))
     rows = [as_submission(random_submission(random.Random(1), f"s{place}", task["id"], place)) for place in range(80)]
     arena.submit(rows)
-    before = task_leaderboard(arena, task["id"])
+    before = arena_task_leaderboard(arena, task["id"])
     assert arena.rescore_tasks() == 80
-    assert task_leaderboard(arena, task["id"]) == before
+    assert arena_task_leaderboard(arena, task["id"]) == before

@@ -65,17 +65,19 @@ def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -
 
 
 def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    rows = output(capsys, "leaderboard", "fix-race", *filled)["leaderboard"]
+    answer = output(capsys, "leaderboard", "fix-race", *filled)
+    assert (answer["task_id"], answer["confidence_interval"]["n"]) == ("fix-race", 6)
+    rows = answer["leaderboard"]
     assert [row["overall_ranking"] for row in rows] == [1, 2, 3, 4, 5, 6]
     expected = {"submission_id", "overall_score", "percentile", "adjusted_score", "baseline_version", "defaulted"}
-    expected |= {"claimed", "flags", "efficiency_ranking", "speed_ranking", "cost_ranking", "confidence_interval"}
+    expected |= {"claimed", "flags", "efficiency_ranking", "speed_ranking", "cost_ranking"}
     assert all(expected <= set(row) for row in rows)
     odd = next(row for row in rows if row["submission_id"] == "odd-1")
     assert odd["flags"] == ["extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage"]
     assert odd["recommended_action"] == "manual_review"
     assert odd["defaulted"] == ["iterations", "success"]
     assert output(capsys, "review", "list", *filled)["outliers"][0]["submission_id"] == "odd-1"
-    by_cost = output(capsys, "leaderboard", "fix-race", "--sort", "cost", "--top", "2", *filled)["leaderboard"]
+    by_cost = output(capsys, "leaderboard", "fix-race", "--score", "cost", "--top", "2", *filled)["leaderboard"]
     assert [row["cost_ranking"] for row in by_cost] == [1, 2]
 
 
@@ -430,15 +432,15 @@ def test_the_standings_of_all_tasks_are_written_to_a_file(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"out.{ending}"
-    written = output(capsys, "leaderboard", "--out", str(path), *filled)
+    written = output(capsys, "leaderboard", "--all-tasks", "--out", str(path), *filled)
     if ending == "json":
         assert json.loads(path.read_text()) == written
-        ids = [row["submission_id"] for row in written["leaderboard"]]
+        ids = [row["submission_id"] for task in written["tasks"] for row in task["leaderboard"]]
     else:
         frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
         ids = frame["submission_id"].to_list()
     of_task = output(capsys, "leaderboard", "fix-race", *filled)
-    assert (of_task["schema_version"], of_task["task"]) == (1, "fix-race")
+    assert (of_task["schema_version"], of_task["task_id"]) == (1, "fix-race")
     assert ids == [row["submission_id"] for row in of_task["leaderboard"]]
 
 
@@ -502,11 +504,11 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     [
         (["leaderboard", "fix-rce"], 2),
         (["leaderboard", "--by", "agnt"], 2),
-        (["leaderboard", "fix-race", "--sort", "speedy"], 2),
+        (["leaderboard", "fix-race", "--score", "speedy"], 2),
         (["leaderboard", "fix-race", "--confidence", "95"], 2),
         (["leaderboard", "fix-race", "--by", "agent"], 2),
         (["leaderboard", "fix-race", "--top", "0"], 2),
-        (["leaderboard", "--sort", "speed"], 2),
+        (["leaderboard", "--score", "speed"], 2),
         (["bias", "--confidence", "2"], 2),
         (["changes", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
@@ -539,7 +541,7 @@ def test_the_first_places_across_tasks_can_be_asked_for(
     first = output(capsys, "leaderboard", "--top", "1", *filled)
     assert len(every["overall"]) == 3
     assert first["overall"] == every["overall"][:1]
-    assert first["categories"] == {name: found[:1] for name, found in every["categories"].items()}
+    assert first["categories"] == [{**found, "leaders": found["leaders"][:1]} for found in every["categories"]]
 
 
 def test_explain_works_on_evaluations(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -692,7 +694,7 @@ def test_every_command_shows_an_example(path: tuple[str, ...], capsys: pytest.Ca
 def test_ranks_are_those_of_the_score_that_was_asked_for(
     filled: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["arena", "leaderboard", "fix-race", "--sort", "speed", *filled]) == 0
+    assert run(["arena", "leaderboard", "fix-race", "--score", "speed", *filled]) == 0
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     ranks = [words[:2] for words in shown if len(words) > 8 and words[0].isdigit() and "-" in words[1]]
     assert ranks[:3] == [["1", "odd-1"], ["2", "bee-1"], ["3", "bee-2"]]

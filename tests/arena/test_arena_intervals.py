@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, leaderboard, task_leaderboard, tool_bias
+from steelyard.arena import Arena
 from steelyard.arena.scoring import read_rules, score_interval
 from steelyard.profiles import load_profile
+from steelyard.questions.arena.bias import arena_bias
+from steelyard.questions.arena.leaderboard import arena_leaderboard
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import LeaderKey, Policy
 from steelyard.store import Store
 
@@ -24,7 +27,7 @@ def scores_by_task(arena: Arena, key: str, policy: Policy) -> dict[str | None, d
     """By tool (model, submitter) and task the overall scores, exactly."""
     scores: dict[str | None, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
     for task in arena.tasks():
-        for entry in task_leaderboard(arena, task.id, policy=policy).leaderboard:
+        for entry in arena_task_leaderboard(arena, task.id, policy=policy).leaderboard:
             scores[getattr(entry, key)][task.id].append(Fraction(str(entry.overall_score)))
     return scores
 
@@ -51,13 +54,13 @@ def test_every_interval_holds_the_figure_beside_it(store: Store, seed: int, conf
     keys: tuple[LeaderKey, ...] = ("agent", "model", "submitter")
     for policy in policies:
         for task in arena.tasks():
-            shown = task_leaderboard(arena, task.id, policy=policy, confidence=confidence).confidence_interval
+            shown = arena_task_leaderboard(arena, task.id, policy=policy, confidence=confidence).confidence_interval
             assert shown.estimate is not None
             assert 0 <= shown.low <= shown.estimate <= shown.high <= 100
         for key in keys:
             exact = scores_by_task(arena, key, policy)
-            board = leaderboard(arena, by=[key], policy=policy, confidence=confidence)
-            for leader in (*board.overall, *(leader for ranking in board.categories.values() for leader in ranking)):
+            board = arena_leaderboard(arena, by=[key], policy=policy, confidence=confidence)
+            for leader in (*board.overall, *(leader for each in board.categories for leader in each.leaders)):
                 interval = leader.confidence_interval
                 assert interval.estimate == leader.mean_score
                 assert 0 <= interval.low <= leader.mean_score <= interval.high <= 100
@@ -65,7 +68,7 @@ def test_every_interval_holds_the_figure_beside_it(store: Store, seed: int, conf
             for leader in board.overall:
                 means = [statistics.mean(scores) for scores in exact[leader.key[key]].values()]
                 assert leader.mean_score == round(float(statistics.mean(means)), 2)
-        for tool in tool_bias(arena, policy=policy, confidence=confidence or 0.95).advantages:
+        for tool in arena_bias(arena, policy=policy, confidence=confidence or 0.95).advantages:
             if tool.low is not None and tool.high is not None:
                 assert tool.mean_difference is not None
                 assert tool.low <= tool.mean_difference <= tool.high
@@ -84,7 +87,7 @@ def test_the_interval_across_tasks_is_by_task_as_its_mean_is(store: Store) -> No
                 for place, tokens in enumerate(sizes)
             ]
         )
-    (leader,) = leaderboard(arena, by=["agent"]).overall
+    (leader,) = arena_leaderboard(arena, by=["agent"]).overall
     # By task 77.5, 60, 77.5, 68.75: mean 70.9375, deviation 8.3750...; over the eight submissions it would be 66.5625.
     assert leader.mean_score == 70.94
     # t with 3 degrees of freedom: 3.1824463053; the specification's 2.776 is for the scores of a task
@@ -92,7 +95,7 @@ def test_the_interval_across_tasks_is_by_task_as_its_mean_is(store: Store) -> No
     interval = leader.confidence_interval
     assert (interval.low, interval.high) == (round(70.9375 - margin, 2), round(70.9375 + margin, 2))
     assert (interval.method, interval.n, interval.level) == ("student", 4, 0.95)
-    (at_90,) = leaderboard(arena, by=["agent"], confidence=0.9).overall
+    (at_90,) = arena_leaderboard(arena, by=["agent"], confidence=0.9).overall
     # t with 3 degrees of freedom at 90%: 2.3533634348
     margin = 2.3533634348 * statistics.stdev([77.5, 60, 77.5, 68.75]) / 2
     interval = at_90.confidence_interval
@@ -131,7 +134,7 @@ def test_the_same_difference_on_a_few_tasks_is_not_systematic(store: Store) -> N
                 for agent, tokens in (("ant", 1_000), ("bee", 200_000))
             ]
         )
-    for advantage in tool_bias(arena).advantages:
+    for advantage in arena_bias(arena).advantages:
         assert advantage.mean_difference in (17.5, -17.5)
         assert advantage.low < 0 < advantage.high
         assert not advantage.systematic

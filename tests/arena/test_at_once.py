@@ -13,9 +13,10 @@ import pytest
 import steelyard.arena.ingest._scoring_again as rescoring_module
 import steelyard.arena.scoring._receipts as receipts_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
-from steelyard.arena import Arena, open_arena, task_leaderboard
+from steelyard.arena import Arena, open_arena
 from steelyard.arena.scoring._task_state import TaskState, load_task_states
 from steelyard.errors import UnknownNameError
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Submission
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store
@@ -75,7 +76,7 @@ def after_loading(monkeypatch: pytest.MonkeyPatch, module: ModuleType, meanwhile
 
 def check_tallies(arena: Arena) -> None:
     """What a receipt says, from tallies, is what the leaderboard sayss, from every submission."""
-    shown = {one.submission_id: one for one in task_leaderboard(arena, "task").leaderboard}
+    shown = {one.submission_id: one for one in arena_task_leaderboard(arena, "task").leaderboard}
     again = [one for one in some(40) + some(40, start=1000) if one.id in shown]
     for receipt in arena.submit(again):
         assert isinstance(receipt, Receipt)
@@ -98,7 +99,7 @@ def test_a_known_submission_is_answered_from_one_state(
     assert arena.submit(some(40)) == before
     monkeypatch.undo()
     meanwhile.end()
-    assert task_leaderboard(arena, "task").n == count + 40
+    assert arena_task_leaderboard(arena, "task").n == count + 40
     check_tallies(arena)
 
 
@@ -116,7 +117,7 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
     monkeypatch.undo()
     meanwhile.end()
     assert other.policy == "as-submitted"
-    assert task_leaderboard(arena, "task").n == 40 + size
+    assert arena_task_leaderboard(arena, "task").n == 40 + size
     check_tallies(arena)
 
 
@@ -128,7 +129,7 @@ def test_every_door_follows_a_change_of_settings(store: Store) -> None:
     assert (other.rules, other.policy) == (arena.rules, "as-submitted")
     other.submit(some(5))
     arena.rescore_tasks(policy="current")
-    shown = task_leaderboard(other, "task")
+    shown = arena_task_leaderboard(other, "task")
     assert (shown.policy, shown.profile) == ("current", "mine")
 
 
@@ -148,8 +149,8 @@ def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena = make_arena(store)
     arena.add_task(as_task({"id": "task", "difficulty": "advanced"}))
     arena.submit(some(5))
-    before = task_leaderboard(arena, "task")
+    before = arena_task_leaderboard(arena, "task")
     with pytest.raises(UnknownNameError, match="advanced"):
         arena.rescore_tasks(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
     assert (arena.rules.name, arena.policy) == ("arena-1", "current")
-    assert task_leaderboard(arena, "task") == before
+    assert arena_task_leaderboard(arena, "task") == before

@@ -16,7 +16,8 @@ import pytest
 
 from served_arenas import BIG_TASK, filled_store, submission
 from steelyard.errors import UsageError
-from steelyard.questions import open_arena, task_leaderboard
+from steelyard.questions import open_arena
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -56,7 +57,7 @@ def test_the_documented_backup_holds_all_that_was_acknowledged_while_others_writ
         is_over.set()
         writer.join()
     copied = open_arena(f"sqlite:///{target}")
-    ids = [row.submission_id for row in task_leaderboard(copied, BIG_TASK).leaderboard]
+    ids = [row.submission_id for row in arena_task_leaderboard(copied, BIG_TASK).leaderboard]
     assert set(before) <= set(ids)
     assert len(ids) == len(set(ids))
     with sqlite3.connect(target) as connection:
@@ -75,7 +76,7 @@ def test_a_plain_copy_of_the_file_alone_is_no_backup(tmp_path: Path) -> None:
     arena.submit([submission(random.Random(1), 1_000, BIG_TASK)])
     shutil.copy(source, target)
     try:
-        ids = [row.submission_id for row in task_leaderboard(f"sqlite:///{target}", BIG_TASK).leaderboard]
+        ids = [row.submission_id for row in arena_task_leaderboard(f"sqlite:///{target}", BIG_TASK).leaderboard]
     except UsageError:
         ids = []
     assert f"{BIG_TASK}-001000" not in ids

@@ -16,9 +16,10 @@ from sqlalchemy import select
 
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, open_arena, task_leaderboard
+from steelyard.arena import Arena, open_arena
 from steelyard.arena.notifications._events import EVALUATED, event_id
 from steelyard.errors import StoreUnavailableError
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
@@ -91,7 +92,7 @@ def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
     again = [as_submission(made(*map(int, one.split("-")), seed)) for one in order]
     assert all(isinstance(outcome, Receipt) for outcome in rebuilt.submit(again))
     for task in arena.tasks():
-        one, other = task_leaderboard(arena, task.id), task_leaderboard(rebuilt, task.id)
+        one, other = arena_task_leaderboard(arena, task.id), arena_task_leaderboard(rebuilt, task.id)
         assert one.n == other.n > 0
         left_out = {"evaluated_at"}
         for a, b in zip(one.leaderboard, other.leaderboard, strict=True):

@@ -25,11 +25,12 @@ import zstandard
 
 from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
-from steelyard.arena import evaluation, task_leaderboard
+from steelyard.arena import evaluation
 from steelyard.arena.grading._artifacts import ArtifactError, locate, staged
 from steelyard.arena.grading._criteria import NO_ARTIFACTS, check_all
 from steelyard.arena.grading._task_files import read_task_files
 from steelyard.errors import AbortedError
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, convert_task
 from steelyard.results import CriterionResult, Receipt
 from steelyard.store import Store
@@ -813,7 +814,7 @@ def test_a_submission_with_artifacts_is_scored_by_what_they_show(store: Store, t
     assert isinstance(away, Rejected)
     assert (shown.correctness_score, shown.claimed) == (50.0, ())  # the tests pass, the file is not there
     assert (claimed.correctness_score, claimed.claimed) == (50.0, ("file_exists",))
-    held = {row.submission_id: row.claimed for row in task_leaderboard(arena, "t").leaderboard}
+    held = {row.submission_id: row.claimed for row in arena_task_leaderboard(arena, "t").leaderboard}
     assert held == {"shown": (), "claimed": ("file_exists",)}
     (again,) = arena.submit(given[:1], artifacts_root=tmp_path)
     assert isinstance(again, Receipt)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import task_leaderboard
 from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.questions import open_arena
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import (
     MAX_VALUE,
     CommandSucceeds,
@@ -229,7 +229,7 @@ def test_a_submission_s_id_that_does_not_fit_an_index_costs_no_batch(
     assert run(["arena", "task", "add", str(tmp_path / "task.json"), *at]) == 0
     assert run(["arena", "submit", str(tmp_path / "given.jsonl"), *at]) == 1
     arena = open_arena(store_address)
-    assert {one.submission_id for one in task_leaderboard(arena, "t").leaderboard} == {"first", "last"}
+    assert {one.submission_id for one in arena_task_leaderboard(arena, "t").leaderboard} == {"first", "last"}
     for escaped in (False, True):
         with pytest.raises(DecodeError, match="longer than 1024 bytes"):
             decode_submission(json.dumps(rows[1], ensure_ascii=escaped).encode())

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from arena_makers import changed_profile, make_arena
-from steelyard import questions
 from steelyard.arena import evaluation
 from steelyard.arena.scoring._rules import score_metrics
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.store import Store
 
 
@@ -59,12 +59,13 @@ def test_the_headline_says_what_the_leader_does_not_state(store: Store, capsys: 
     )
     address = store.url.set(drivername=store.url.get_backend_name()).render_as_string(hide_password=False)
     assert run(["arena", "leaderboard", "task", "--store", address]) == 0
-    headline = capsys.readouterr().out.partition("\n\n")[0]
-    assert headline.endswith("; silent leads without a reported cost (scored 50).")
+    headline = capsys.readouterr().out.partition("\n")[0]
+    assert headline.startswith("silent (b) leads with")
+    assert headline.endswith(" It has no reported cost (scored 50).")
     assert run(["arena", "leaderboard", "--by", "agent", "--store", address]) == 0
-    headline = capsys.readouterr().out.partition("\n\n")[0]
+    headline = capsys.readouterr().out.partition("\n")[0]
     assert headline.endswith("; 1 of 1 submission without a reported cost or time (scored 50).")
-    first, second = questions.leaderboard(address, by=["agent"]).overall
+    first, second = arena_leaderboard(address, by=["agent"]).overall
     assert (first.key, first.unreported) == ({"agent": "b"}, 1)
     assert (second.key, second.unreported) == ({"agent": "a"}, 0)
 

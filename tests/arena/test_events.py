@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, notify_once, read_targets, task_leaderboard
+from steelyard.arena import Arena, notify_once, read_targets
 from steelyard.arena.notifications._events import (
     EVALUATED,
     EXCLUDED,
@@ -24,6 +24,7 @@ from steelyard.arena.notifications._events import (
 )
 from steelyard.arena.notifications._targets import Target
 from steelyard.errors import UsageError
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import ArenaEvent, Policy
 from steelyard.store import Store, open_store
 from steelyard.store.schema import outbox
@@ -56,7 +57,7 @@ def test_whoever_is_overtaken_is_told_by_whom(arena: Arena) -> None:
     assert (rank.kind, rank.submission_id, rank.previous_ranking, rank.overall_ranking) == (RANK_LOST, "b", 2, 3)
     assert {lead.cause_submission_id, rank.cause_submission_id} == {"c"}
     assert (lead.submitter, lead.percentile, rank.percentile) == ("of-a", 33.3, 0.0)  # 1 and 0 of 3 lie below
-    leaderboard = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}
+    leaderboard = {entry.submission_id: entry for entry in arena_task_leaderboard(arena, "task").leaderboard}
     assert lead.overall_score == leaderboard["a"].overall_score
     assert len(events(arena, EVALUATED)) == 3
     assert lead.sentence.endswith("rank 2 (was 1)  percentile 33.3  lead lost")
@@ -150,7 +151,7 @@ def test_what_is_told_is_what_the_standings_show(store: Store, policy: Policy, s
             arena.decide(rng.choice(sorted(before)), "excluded", reason="odd")
         else:
             arena.submit(given)
-        after = {entry.submission_id: entry for entry in task_leaderboard(arena, "task").leaderboard}
+        after = {entry.submission_id: entry for entry in arena_task_leaderboard(arena, "task").leaderboard}
         expected = {
             (LEAD_LOST if rank == 1 else RANK_LOST, name, rank, after[name].overall_ranking, after[name].flags)
             for name, rank in before.items()

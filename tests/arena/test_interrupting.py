@@ -19,8 +19,9 @@ from arena_makers import as_submission, as_task, make_arena
 from commands import steelyard
 from processes import alive, until
 from steelyard import sandbox
-from steelyard.arena import Arena, SubmissionOutcome, task_leaderboard
+from steelyard.arena import Arena, SubmissionOutcome
 from steelyard.arena.ingest._outcomes import interrupt_held_back
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import Receipt
 from steelyard.store import Store
 
@@ -61,7 +62,7 @@ def test_each_is_written_as_soon_as_it_is_checked(store: Store, tmp_path: Path, 
     with pytest.raises(Enough):
         arena.submit(given, artifacts_root=tmp_path, progress=told)
     assert seen == ["s0", "s1", "s2"]
-    assert sorted(one.submission_id for one in task_leaderboard(arena, "t").leaderboard) == seen
+    assert sorted(one.submission_id for one in arena_task_leaderboard(arena, "t").leaderboard) == seen
     until(lambda: alive(marker) == [])
 
 
@@ -76,7 +77,7 @@ def test_ctrl_c_keeps_what_was_checked_and_says_how_much(
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = [sys.executable, "-m", "steelyard", "arena", "submit", str(file), "--store", store_address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: task_leaderboard(arena, "t").n == 4 and alive(marker) != [])
+        until(lambda: arena_task_leaderboard(arena, "t").n == 4 and alive(marker) != [])
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -151,7 +152,7 @@ def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
 
 
 def held(arena: Arena) -> list[str]:
-    return sorted(one.submission_id for name in "abc" for one in task_leaderboard(arena, name).leaderboard)
+    return sorted(one.submission_id for name in "abc" for one in arena_task_leaderboard(arena, name).leaderboard)
 
 
 def on_a_terminal(*arguments: str) -> tuple[int, str]:

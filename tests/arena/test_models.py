@@ -13,17 +13,18 @@ from sqlalchemy import select
 
 from arena_makers import changed_profile, make_arena
 from model_arenas import MODELS, TOOLS, as_if_tested, fill, made_submissions, made_tasks
-from steelyard import questions
 from steelyard.arena import Arena, create_arena, fit_if_due, open_arena
 from steelyard.cli import run
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions.arena.all_leaderboards import arena_all_leaderboards
+from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.show import arena_show
-from steelyard.reports import leaderboard_table
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
 
@@ -120,10 +121,10 @@ def test_on_or_off_every_score_is_the_same_to_the_bit(store: Store, other_store:
     fill(make_arena(other_store), submissions=120)
     assert kept(store)
     assert scores_of(store) == scores_of(other_store)
-    on, off = (questions.all_leaderboards(open_arena(each)).to_dicts() for each in (store, other_store))
+    on, off = (arena_all_leaderboards(open_arena(each)).to_dicts() for each in (store, other_store))
     assert all(row.pop("shrunken_score") is not None for row in on)  # fewer than 30 submissions each
     for row in (*on, *off):
-        for name in ("profile", "arena_profile", "evaluated_at"):
+        for name in ("profile", "task_profile", "evaluated_at"):
             row.pop(name)
     assert on == off
 
@@ -152,7 +153,7 @@ def test_abilities_stand_beside_the_plain_mean(store: Store) -> None:
     assert (ranking.version.number, ranking.version.seen) == (1, 400)
     tools = ranking.model.tools
     assert len(tools) == TOOLS
-    means = {tuple(leader.key.values()): leader.mean_score for leader in questions.leaderboard(arena).overall}
+    means = {tuple(leader.key.values()): leader.mean_score for leader in arena_leaderboard(arena).overall}
     assert {tuple(tool.key.values()): tool.mean_score for tool in tools} == means
     assert [tool.rank for tool in tools] == sorted(tool.rank for tool in tools)
     assert all(tool.ability.low < tool.ability.estimate < tool.ability.high for tool in tools)
@@ -174,16 +175,16 @@ def test_a_score_of_a_task_with_few_submissions_leans_and_others_do_not(store: S
     assert about.shrunken_score < 97
     assert about.prediction is not None
     assert about.abilities_version == 1
-    leaderboard = questions.task_leaderboard(arena, "new")
+    leaderboard = arena_task_leaderboard(arena, "new")
     assert leaderboard.extra_score_versions == {"shrunken_score": 1}
     assert leaderboard.leaderboard[0].extra_scores == {"shrunken_score": about.shrunken_score}
-    assert "shrunken_score" in "\n".join(leaderboard_table(leaderboard).lines(200))
-    other = questions.task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
-    assert (other.leaderboard[0].extra_scores, other.extra_score_names()) == ({"shrunken_score": None}, [])
+    assert "shrunken score" in leaderboard.text(200)
+    other = arena_task_leaderboard(arena, "new", policy="as-submitted")  # what was learned is of the other policy
+    assert (other.leaderboard[0].extra_scores, other.extra_score_names) == ({"shrunken_score": None}, [])
     many = arena_show(arena, "s-0").model_estimates
     assert many is not None
     assert many.shrunken_score is None
-    crowded = questions.task_leaderboard(arena, made_submissions(1)[0]["task_id"])
+    crowded = arena_task_leaderboard(arena, made_submissions(1)[0]["task_id"])
     assert {row.extra_scores["shrunken_score"] for row in crowded.leaderboard} == {None}
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from arena_makers import make_arena
-from steelyard.arena import task_leaderboard
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Canon
 from steelyard.store import Store, canon_history, open_store, set_canon
 
@@ -49,7 +49,7 @@ def test_a_history_is_the_same_in_every_database(english: Store) -> None:
     fields = {"task_id": "task", "total_tokens": 9, "tool_calls": 1, "submitted_at": "2026-01-01T00:00:00Z"}
     arena.submit([{**fields, "id": name} for name in NAMES])
     assert [one.submission_id for one in arena_history(arena, task="task").moments] == sorted(NAMES)
-    assert [one.submission_id for one in task_leaderboard(arena, "task").leaderboard] == sorted(NAMES)
+    assert [one.submission_id for one in arena_task_leaderboard(arena, "task").leaderboard] == sorted(NAMES)
 
 
 def test_canons_are_listed_in_the_same_order_in_every_database(english: Store) -> None:

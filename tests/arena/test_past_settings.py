@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
-from steelyard import questions
-from steelyard.arena import Arena, task_leaderboard
+from steelyard.arena import Arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
 from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import iso, microseconds_of
 from steelyard.store import Store
 
@@ -32,17 +32,17 @@ def arena(store: Store, clock: list[int]) -> Arena:
 
 
 def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
-    then = task_leaderboard(arena, "task")
+    then = arena_task_leaderboard(arena, "task")
     clock[0] = 2_000_000
     arena.rescore_tasks(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
     (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.leaderboard}
-    now = {row.submission_id: row.overall_score for row in task_leaderboard(arena, "task").leaderboard}
+    now = {row.submission_id: row.overall_score for row in arena_task_leaderboard(arena, "task").leaderboard}
     assert before != now
     assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
     assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
-    assert task_leaderboard(arena, "task", until=1_500_000) == then
+    assert arena_task_leaderboard(arena, "task", until=iso(1_500_001)) == then
     assert arena_changes(arena, since=iso(2_500_000)).changes == ()
 
 
@@ -71,10 +71,10 @@ def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None
         arena.submit([{"id": f"s{day}", "task_id": "t", "total_tokens": 10 * day, "tool_calls": 1}])
 
     def ids(until: str | None) -> list[str]:
-        return sorted(row.submission_id for row in questions.task_leaderboard(arena, "t", until=until).leaderboard)
+        return sorted(row.submission_id for row in arena_task_leaderboard(arena, "t", until=until).leaderboard)
 
     assert ids("2026-01-02") == ["s1", "s2"]  # the day is included whole
     assert ids("2026-01-02T12:00") == ["s1"]  # a time is not
     assert ids(None) == ids("2026-01-03") == ["s1", "s2", "s3"]
     with pytest.raises(UsageError, match=r"^until 'tomorrowish'"):
-        questions.task_leaderboard(arena, "t", until="tomorrowish")
+        arena_task_leaderboard(arena, "t", until="tomorrowish")

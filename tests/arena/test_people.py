@@ -11,8 +11,10 @@ from steelyard.arena import Arena, create_arena
 from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import Intake, leaderboard, task_leaderboard
+from steelyard.questions import Intake
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
@@ -60,22 +62,22 @@ def test_a_display_name_never_identifies(people: Arena) -> None:
         "Ada Lovelace (bob)",
         "cyd",
     ]
-    board = leaderboard(people, by=["submitter"])
+    board = arena_leaderboard(people, by=["submitter"])
     assert {leader.key["submitter"] for leader in board.overall} == {"ada", "bob", "cyd", "Ada Lovelace"}
     assert board.names == {"submitter": {"ada": "Ada Lovelace", "bob": "Ada Lovelace"}}
     assert board.shown("submitter", "bob") == "Ada Lovelace (bob)"
 
 
 def test_a_team_leads_by_the_mean_of_its_people(people: Arena) -> None:
-    rows = {leader.key["team"]: leader for leader in leaderboard(people, by=["team"]).overall}
+    rows = {leader.key["team"]: leader for leader in arena_leaderboard(people, by=["team"]).overall}
     assert {team: leader.submissions for team, leader in rows.items()} == {"blue": 2, None: 2}
-    scores = {place.submission_id: place.overall_score for place in task_leaderboard(people, "t").leaderboard}
+    scores = {place.submission_id: place.overall_score for place in arena_task_leaderboard(people, "t").leaderboard}
     assert rows["blue"].mean_score == pytest.approx((scores["a"] + scores["b"]) / 2, abs=0.005)
 
 
 def test_history_and_standings_are_of_a_person_or_a_team(people: Arena) -> None:
     assert [moment.submission_id for moment in arena_history(people, team="blue").moments] == ["a", "b"]
-    mine = task_leaderboard(people, "t", submitter="bob")
+    mine = arena_task_leaderboard(people, "t", submitter="bob")
     assert [(place.submission_id, place.overall_ranking) for place in mine.leaderboard] == [("b", 4)]
     assert mine.n == 4
     with pytest.raises(UnknownNameError, match="blue"):

@@ -13,9 +13,6 @@ from steelyard.arena.notifications._events import read_events
 from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import (
-    task_leaderboard,
-)
 from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
@@ -23,6 +20,7 @@ from steelyard.questions.arena.rating_pending import arena_rating_pending
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.store import Store
 from steelyard.store.schema import outbox
@@ -157,12 +155,12 @@ def test_reviewers_without_a_common_submission_are_not_compared(arena: Arena) ->
 
 
 def test_ratings_leave_every_score_and_rank_to_the_bit(arena: Arena) -> None:
-    before = task_leaderboard(arena, "t").leaderboard
+    before = arena_task_leaderboard(arena, "t").leaderboard
     for number in range(8):
         arena_rating_add(arena, f"t{number}", reviewer="eve", score=number)
-    assert task_leaderboard(arena, "t").leaderboard == before
+    assert arena_task_leaderboard(arena, "t").leaderboard == before
     arena_rescore(arena, profile="arena-1")
-    plain = task_leaderboard(arena, "t").leaderboard
+    plain = arena_task_leaderboard(arena, "t").leaderboard
     assert [(row.overall_score, row.overall_ranking) for row in plain] == [
         (row.overall_score, row.overall_ranking) for row in before
     ]
@@ -180,7 +178,9 @@ class TestJudgedByReviewers:
 
     def test_it_counts_once_all_who_are_named_have_rated(self, judged: Arena) -> None:
         def correctness() -> float:
-            return {row.submission_id: row.correctness_score for row in task_leaderboard(judged, "j").leaderboard}["j1"]
+            return {
+                row.submission_id: row.correctness_score for row in arena_task_leaderboard(judged, "j").leaderboard
+            }["j1"]
 
         assert correctness() == 50  # 1 of 2 criteria
         assert arena_rating_add(judged, "j1", reviewer="xia", score=80).counts
@@ -197,9 +197,9 @@ class TestJudgedByReviewers:
         for reviewer in ("xia", "yan"):
             arena_rating_add(judged, "j1", reviewer=reviewer, score=90)
         place = arena_show(judged, "j1").receipt
-        shown = task_leaderboard(judged, "j").leaderboard
+        shown = arena_task_leaderboard(judged, "j").leaderboard
         arena_rescore(judged)
-        assert task_leaderboard(judged, "j").leaderboard == shown
+        assert arena_task_leaderboard(judged, "j").leaderboard == shown
         assert arena_show(judged, "j1").receipt == place
         row = next(row for row in shown if row.submission_id == "j1")
         assert (place.overall_score, place.overall_ranking) == (row.overall_score, row.overall_ranking)
@@ -216,12 +216,12 @@ class TestJudgedByReviewers:
             ]
 
         seen: set[str] = set()
-        order = [row.submission_id for row in task_leaderboard(judged, "j").leaderboard]
+        order = [row.submission_id for row in arena_task_leaderboard(judged, "j").leaderboard]
         assert order == ["j0", "j1", "j2"]  # more tokens each
         for score in (90, 10, 90):
             for reviewer in ("xia", "yan"):
                 arena_rating_add(judged, "j2", reviewer=reviewer, score=score)
-        assert task_leaderboard(judged, "j").leaderboard[0].submission_id == "j2"
+        assert arena_task_leaderboard(judged, "j").leaderboard[0].submission_id == "j2"
         up = [("submission.lead_lost", "j0", 1, 2), ("submission.rank_lost", "j1", 2, 3)]
         told = lost()
         assert [each[:4] for each in told] == [*up, ("submission.lead_lost", "j2", 1, 3), *up]

@@ -19,20 +19,20 @@ from steelyard import open_arena
 from steelyard.arena import (
     Arena,
     combination_baselines,
-    compare_profiles,
     evaluation,
-    leaderboard,
     open_arena as open_own,
     outliers,
-    task_leaderboard,
-    tool_bias,
 )
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
+from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.compare_profiles import arena_compare_profiles
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.review_log import arena_review_log
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.records import Rejected, iso
 from steelyard.results import Decision, Policy, Receipt
@@ -57,12 +57,12 @@ def told(arena: Arena) -> dict[str, Any]:  # Any: JSON values
     policies: tuple[Policy, ...] = ("current", "as-submitted")
     for policy in policies:
         for task in arena.tasks():
-            shown = task_leaderboard(arena, task.id, policy=policy)
+            shown = arena_task_leaderboard(arena, task.id, policy=policy)
             answers[f"{policy} {task.id}"] = [shown.to_dict()["leaderboard"], shown.baseline, shown.n]
-        answers[f"{policy} leaders"] = leaderboard(arena, policy=policy).to_dict()
-        answers[f"{policy} bias"] = tool_bias(arena, policy=policy).to_dict()
+        answers[f"{policy} leaders"] = arena_leaderboard(arena, policy=policy).to_dict()
+        answers[f"{policy} bias"] = arena_bias(arena, policy=policy).to_dict()
     answers["outliers"] = [msgspec.to_builtins(each) for each in outliers(arena)]
-    answers["profiles"] = compare_profiles(
+    answers["profiles"] = arena_compare_profiles(
         arena, load_profile("arena-1"), changed_profile(speed_exponent=0.2)
     ).to_dict()
     shown = without(answers, *COUNTERS, "evaluated_at", "since")
@@ -168,12 +168,12 @@ def test_as_submitted_the_others_keep_their_scores(store: Store, sizes: tuple[in
     tasks, rows = made(9, (6, 50))
     arena = filled(store, tasks, "as-submitted")
     give(arena, rows, sizes=sizes, seed=9)
-    before = {row.submission_id: row for task in tasks for row in task_leaderboard(arena, task["id"]).leaderboard}
+    before = {row.submission_id: row for task in tasks for row in arena_task_leaderboard(arena, task["id"]).leaderboard}
     gone = {row["id"] for row in random.Random(9).sample(rows, 8)}
     for name in gone:
         arena.decide(name, "excluded", reason="odd")
     for task in tasks:
-        leaderboard = task_leaderboard(arena, task["id"]).leaderboard
+        leaderboard = arena_task_leaderboard(arena, task["id"]).leaderboard
         scores = [row.overall_score for row in leaderboard]
         for row in leaderboard:
             earlier = before[row.submission_id]
@@ -226,7 +226,7 @@ def test_the_log_tells_who_decided_what_when_and_why(arena: Arena, clock: list[i
 
 def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) -> None:
     arena.decide("s1", "excluded", by="rev", reason="copied")
-    leaderboard = task_leaderboard(arena, "task")
+    leaderboard = arena_task_leaderboard(arena, "task")
     assert [row.submission_id for row in leaderboard.leaderboard] == ["s2", "s3", "s4", "s5", "s6"]
     assert [(entry.submission_id, entry.by, entry.reason) for entry in leaderboard.excluded] == [
         ("s1", "rev", "copied")
@@ -248,28 +248,28 @@ def test_an_excluded_submission_is_shown_and_its_id_stays_taken(arena: Arena) ->
 
 
 def test_below_five_the_defaults_hold_again(arena: Arena) -> None:
-    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 6000
+    assert arena_task_leaderboard(arena, "task").baseline["max_tokens"] == 6000
     arena.decide("s6", "excluded", reason="odd")
-    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 5000  # five are left, from 1,000 to 5,000
+    assert arena_task_leaderboard(arena, "task").baseline["max_tokens"] == 5000  # five are left, from 1,000 to 5,000
     done = arena.decide("s5", "excluded", reason="odd")
     assert done.submissions == 4
-    assert task_leaderboard(arena, "task").baseline["max_tokens"] == 200_000  # the default
+    assert arena_task_leaderboard(arena, "task").baseline["max_tokens"] == 200_000  # the default
     assert evaluation(arena, "s1").sources["max_tokens"] == "default of the profile"
     for name in ("s1", "s2", "s3", "s4"):
         assert arena.decide(name, "excluded", reason="odd").changed
-    assert task_leaderboard(arena, "task").leaderboard == ()
+    assert arena_task_leaderboard(arena, "task").leaderboard == ()
     assert evaluation(arena, "s1").receipt.overall_ranking is None
     assert outliers(arena) == []
 
 
 def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: list[int]) -> None:
-    then = task_leaderboard(arena, "task")
+    then = arena_task_leaderboard(arena, "task")
     arena.decide("s1", "excluded", reason="odd")
     clock[0] += 1_000_000
-    without_it = task_leaderboard(arena, "task")
+    without_it = arena_task_leaderboard(arena, "task")
     arena.decide("s1", "reinstated")
-    assert task_leaderboard(arena, "task", until=1_500_000) == then
-    assert task_leaderboard(arena, "task", until=2_500_000) == without_it
+    assert arena_task_leaderboard(arena, "task", until=iso(1_500_001)) == then
+    assert arena_task_leaderboard(arena, "task", until=iso(2_500_001)) == without_it
     arena.decide("s6", "excluded", reason="odd")
     (changed,) = arena_changes(arena, since=iso(1_500_000)).changes
     left = [(move.submission_id, move.then_ranking, move.now_ranking, move.now_score) for move in changed.moved]
@@ -279,7 +279,7 @@ def test_standings_of_a_moment_are_of_what_counted_then(arena: Arena, clock: lis
 
 def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int]) -> None:
     def last_updated() -> object:
-        return task_leaderboard(arena, "task").baseline["last_updated"]
+        return arena_task_leaderboard(arena, "task").baseline["last_updated"]
 
     assert last_updated() == "1970-01-01T00:00:01+00:00"
     clock[0] = 5_000_000
@@ -296,7 +296,7 @@ def test_a_baseline_tells_when_it_was_last_updated(arena: Arena, clock: list[int
     assert own.baseline is not None
     assert own.baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
     arena.add_task({"id": "new"})
-    assert task_leaderboard(arena, "new").baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
+    assert arena_task_leaderboard(arena, "new").baseline["last_updated"] == "1970-01-01T00:00:06+00:00"
 
 
 def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena: Arena) -> None:
@@ -309,7 +309,7 @@ def test_accepting_settles_a_review_and_reinstating_does_not_open_it_again(arena
     arena.decide("odd", "accepted")
     for _ in range(2):
         assert outliers(arena) == []
-        (row,) = [row for row in task_leaderboard(arena, "task").leaderboard if row.submission_id == "odd"]
+        (row,) = [row for row in arena_task_leaderboard(arena, "task").leaderboard if row.submission_id == "odd"]
         assert len(row.flags) == 3
         assert row.recommended_action is None
         arena.decide("odd", "excluded", reason="odd after all")
@@ -433,7 +433,7 @@ def test_the_commands_review_and_withdraw(
     assert [row["submission_id"] for row in listed["excluded"]] == ["s1"]
     assert "s1" not in {row["submission_id"] for row in listed["leaderboard"]}
     assert run(["arena", "leaderboard", "task", *at]) == 0
-    assert "5 submissions (1 excluded), mean score" in capsys.readouterr().out
+    assert "\n1 submission excluded.\n" in capsys.readouterr().out
     assert run(["arena", "show", "s1", *at]) == 0
     assert "s1 (a) is excluded from task; its score was " in " ".join(capsys.readouterr().out.split())
     monkeypatch.setenv("LOGNAME", "me")

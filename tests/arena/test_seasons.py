@@ -15,11 +15,11 @@ from steelyard.arena.ratings._season_manifest import digest_of
 from steelyard.cli import run
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import task_leaderboard
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.season_show import arena_season_show
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store
 
 Document = dict[str, Any]  # Any: JSON values
@@ -55,7 +55,7 @@ def failing(told: Document, arena: Arena | None = None) -> set[str]:
 def test_a_season_holds_what_stood_and_every_exclusion_with_its_reason(arena: Arena) -> None:
     told = document(arena)
     tasks = {task["definition"]["id"]: task for task in told["manifest"]["tasks"]}
-    stood = task_leaderboard(arena, "a").leaderboard
+    stood = arena_task_leaderboard(arena, "a").leaderboard
     assert [(row["id"], row["overall"] / 100, row["overall_ranking"]) for row in tasks["a"]["submissions"]] == [
         (row.submission_id, row.overall_score, row.overall_ranking) for row in stood
     ]

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from arena_makers import as_task, make_arena
-from steelyard.arena import evaluation, task_leaderboard
+from steelyard.arena import evaluation
 from steelyard.cli import run
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store
 
 OWN_WEIGHTS = {"efficiency": 0.1, "speed": 0.1, "cost": 0.1, "correctness": 0.7}
@@ -79,7 +80,7 @@ def test_explain_takes_the_file_of_a_store(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_table_of_standings_carries_the_interval_and_the_weights(store: Store, tmp_path: Path) -> None:
     give(store, "own", 6)
-    found = task_leaderboard(make_arena(store), "own", confidence=0.9)
+    found = arena_task_leaderboard(make_arena(store), "own", confidence=0.9)
     found.save(tmp_path / "out.csv")
     assert len(pl.read_csv(tmp_path / "out.csv")) == 6
     row = pl.read_csv(tmp_path / "out.csv").row(0, named=True)

@@ -13,9 +13,10 @@ from sqlalchemy.engine import Connection
 
 import steelyard.store._store as engine_module
 from arena_makers import as_task, make_arena
-from steelyard.arena import open_arena, task_leaderboard
+from steelyard.arena import open_arena
 from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError, UnsupportedValueError
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store, open_store
 from steelyard.store.schema import settings, tasks
 
@@ -38,7 +39,7 @@ def test_a_table_that_is_gone_is_an_error_with_the_store_s_name(
     with store.write() as connection:
         connection.execute(text("DROP TABLE arena_baselines"))
     with pytest.raises(StoreUnavailableError, match="arena_baselines"):
-        task_leaderboard(arena, "task")
+        arena_task_leaderboard(arena, "task")
     with pytest.raises(StoreUnavailableError, match="arena_baselines"):
         arena.submit([GOOD])
     assert run(["arena", "leaderboard", "task", "--store", store_address]) == 1
@@ -85,7 +86,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path)
     assert "free some space" in (caught.value.hint or "")
     store.close()
     again = open_arena(open_store(address))
-    assert task_leaderboard(again, "task").n == 1
+    assert arena_task_leaderboard(again, "task").n == 1
 
 
 def test_a_file_that_another_program_holds_says_so(
@@ -116,7 +117,7 @@ def test_a_store_that_may_not_be_written_can_be_read(
         other.close()
     monkeypatch.setattr(engine_module, "is_writable", lambda _: False)
     arena = open_arena(open_store(address, create=False))
-    assert task_leaderboard(arena, "task").n == 2
+    assert arena_task_leaderboard(arena, "task").n == 2
     with pytest.raises(StoreUnavailableError, match="readonly") as caught:
         arena.submit([{**GOOD, "id": "c"}])
     assert "this user has write access" in (caught.value.hint or "")

@@ -16,17 +16,17 @@ from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (
     Arena,
     combination_baselines,
-    compare_profiles,
     create_arena,
-    leaderboard,
     open_arena,
-    task_leaderboard,
-    tool_bias,
 )
 from steelyard.errors import StoreError, UnknownNameError, UsageError
 from steelyard.profiles import Profile, load_profile
+from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.changes import arena_changes
+from steelyard.questions.arena.compare_profiles import arena_compare_profiles
 from steelyard.questions.arena.history import arena_history, slope_per_day
+from steelyard.questions.arena.leaderboard import arena_leaderboard
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import (
     DecodeError,
     Failure,
@@ -185,7 +185,7 @@ def test_the_rest_of_a_batch_lands(arena: Arena) -> None:
     assert shown == ["accepted", "unknown_task", other, "invalid_record", other, "accepted", "known"]
     assert isinstance(outcomes[1], Rejected)
     assert outcomes[1].hint == "did you mean 'task'?"
-    assert task_leaderboard(arena, "task").n == 3
+    assert arena_task_leaderboard(arena, "task").n == 3
 
 
 def test_a_batch_is_accepted_in_the_order_given(store: Store, arena: Arena, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_an_id_is_accepted_once_also_in_another_task(arena: Arena) -> None:
     (elsewhere,) = arena.submit([one("a", task_id="other")])
     assert again.status == "known"
     assert isinstance(elsewhere, Rejected)
-    assert (task_leaderboard(arena, "task").n, task_leaderboard(arena, "other").n) == (1, 0)
+    assert (arena_task_leaderboard(arena, "task").n, arena_task_leaderboard(arena, "other").n) == (1, 0)
 
 
 def test_whichever_of_an_id_was_given_first_is_kept_whatever_its_task(arena: Arena) -> None:
@@ -214,7 +214,7 @@ def test_whichever_of_an_id_was_given_first_is_kept_whatever_its_task(arena: Are
     given = [one("x"), one("x", task_id="a task that sorts first"), one("y"), one("x"), one("x", total_tokens=1)]
     outcomes = [getattr(outcome, "status", None) for outcome in arena.submit(given)]
     assert outcomes == ["accepted", None, "accepted", "known", None]
-    assert [row.submission_id for row in task_leaderboard(arena, "a task that sorts first").leaderboard] == []
+    assert [row.submission_id for row in arena_task_leaderboard(arena, "a task that sorts first").leaderboard] == []
 
 
 def test_any_number_of_the_same_id_is_answered(arena: Arena) -> None:
@@ -258,7 +258,7 @@ def test_a_count_that_is_not_whole_is_refused() -> None:
 def test_a_known_submission_is_answered_as_things_stand_now(arena: Arena) -> None:
     accepted(arena, *(one(f"s{number}", total_tokens=1000 * number) for number in range(1, 8)))
     (again,) = accepted(arena, one("s3", total_tokens=3000))
-    held = next(row for row in task_leaderboard(arena, "task").leaderboard if row.submission_id == "s3")
+    held = next(row for row in arena_task_leaderboard(arena, "task").leaderboard if row.submission_id == "s3")
     for name in ("overall_score", "overall_ranking", "percentile", "baseline_version", "defaulted", "flags"):
         assert getattr(again, name) == getattr(held, name)
 
@@ -319,11 +319,11 @@ def other_profile() -> Profile:
 def test_a_rescore_under_another_profile_moves_ranks_as_was_foretold(store: Store, arena: Arena) -> None:
     rows = [one(f"s{n}", total_tokens=100 * n, estimated_cost=11.0 - n, execution_time=10.0 * n) for n in range(1, 11)]
     accepted(arena, *rows)
-    foretold = compare_profiles(arena, load_profile("arena-1"), other_profile())
-    before = {row.submission_id: row.overall_ranking for row in task_leaderboard(arena, "task").leaderboard}
+    foretold = arena_compare_profiles(arena, load_profile("arena-1"), other_profile())
+    before = {row.submission_id: row.overall_ranking for row in arena_task_leaderboard(arena, "task").leaderboard}
     watching = open_arena(store)
     arena.rescore_tasks(profile=other_profile())
-    after = {row.submission_id: row.overall_ranking for row in task_leaderboard(arena, "task").leaderboard}
+    after = {row.submission_id: row.overall_ranking for row in arena_task_leaderboard(arena, "task").leaderboard}
     for mover in foretold.movers:
         assert (before[mover.submission_id], after[mover.submission_id]) == (mover.first_ranking, mover.second_ranking)
     # cost and tokens run against each other, and nothing ties: every pair changes its order
@@ -336,13 +336,13 @@ def test_under_as_submitted_each_keeps_the_score_of_its_day(store: Store) -> Non
     arena = make_arena(store, policy="as-submitted")
     arena.add_task(as_task({"id": "task"}))
     receipts = [accepted(arena, one(f"s{n}", total_tokens=1000 * n))[0] for n in range(1, 9)]
-    held = {row.submission_id: row for row in task_leaderboard(arena, "task").leaderboard}
+    held = {row.submission_id: row for row in arena_task_leaderboard(arena, "task").leaderboard}
     for receipt in receipts:
         assert held[receipt.submission_id].overall_score == receipt.overall_score
         assert held[receipt.submission_id].baseline_version == receipt.baseline_version
     assert [receipt.baseline_version for receipt in receipts] == [1, 1, 1, 1, 1, 2, 3, 4]
     assert arena.rescore_tasks(policy="current") == 8
-    assert {row.baseline_version for row in task_leaderboard(arena, "task").leaderboard} == {5}
+    assert {row.baseline_version for row in arena_task_leaderboard(arena, "task").leaderboard} == {5}
 
 
 def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> None:
@@ -369,33 +369,33 @@ def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: A
     clock = [1_000_000]
     monkeypatch.setattr("steelyard.arena.ingest._arena.now_microseconds", lambda: clock[0])
     accepted(arena, *(one(f"s{n}", total_tokens=1000 * n) for n in range(1, 7)))
-    then = task_leaderboard(arena, "task")
+    then = arena_task_leaderboard(arena, "task")
     clock[0] = 2_000_000
     accepted(arena, one("late", total_tokens=10))
     (found,) = arena_changes(arena, since=iso(1_500_000)).changes
     assert (found.then_n, found.now_n, found.new) == (6, 7, 1)
     assert (found.then_leader, found.now_leader) == ("s1", "late")
-    assert task_leaderboard(arena, "task", until=1_500_000) == then
-    now = {row.submission_id: row for row in task_leaderboard(arena, "task").leaderboard}
+    assert arena_task_leaderboard(arena, "task", until=iso(1_500_001)) == then
+    now = {row.submission_id: row for row in arena_task_leaderboard(arena, "task").leaderboard}
     for change in found.moved:
         assert now[change.submission_id].overall_ranking == change.now_ranking
     assert arena_changes(arena, since=iso(2_500_000)).changes == ()
-    assert task_leaderboard(arena, "task", until=500_000).n == 0
+    assert arena_task_leaderboard(arena, "task", until=iso(500_001)).n == 0
 
 
 def test_leaders_count_every_task_once_and_say_when_there_are_too_few(arena: Arena) -> None:
     arena.add_task(as_task({"id": "easy", "category": "debugging"}))
     accepted(arena, *(one(f"a{n}", agent="ant", model="m") for n in range(9)))
     accepted(arena, one("b", agent="bee", model="m"), one("c", agent="bee", model="m", task_id="easy"))
-    found = leaderboard(arena, by=("agent",))
+    found = arena_leaderboard(arena, by=("agent",))
     by_agent = {leader.key["agent"]: leader for leader in found.overall}
     assert by_agent["ant"].reliable
     assert not by_agent["bee"].reliable
     assert (by_agent["bee"].tasks, by_agent["bee"].submissions) == (2, 2)
-    scores = {row.submission_id: row.overall_score for row in task_leaderboard(arena, "task").leaderboard}
-    easy = task_leaderboard(arena, "easy").leaderboard[0].overall_score
+    scores = {row.submission_id: row.overall_score for row in arena_task_leaderboard(arena, "task").leaderboard}
+    easy = arena_task_leaderboard(arena, "easy").leaderboard[0].overall_score
     assert by_agent["bee"].mean_score == round((scores["b"] + easy) / 2, 2)
-    assert list(found.categories) == ["debugging"]
+    assert [each.category for each in found.categories] == ["debugging"]
 
 
 def test_a_tool_that_is_better_everywhere_shows_as_systematic(arena: Arena) -> None:
@@ -409,7 +409,7 @@ def test_a_tool_that_is_better_everywhere_shows_as_systematic(arena: Arena) -> N
                 for n in range(4)
             ),
         )
-    by_agent = {found.agent: found for found in tool_bias(arena).advantages}
+    by_agent = {found.agent: found for found in arena_bias(arena).advantages}
     ant, bee = by_agent["ant"], by_agent["bee"]
     assert ant.tasks == bee.tasks == 6
     assert ant.systematic
@@ -429,7 +429,7 @@ def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena)
 
 def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'task'"):
-        task_leaderboard(arena, "tassk")
+        arena_task_leaderboard(arena, "tassk")
 
 
 def votes(*passed: bool | None) -> tuple[Judgment, ...]:

@@ -9,8 +9,10 @@ import pytest
 from steelyard.arena import Arena, create_arena, read_rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import submit_runs, task_leaderboard, tool_metrics
+from steelyard.questions import submit_runs
+from steelyard.questions.arena.agent import arena_agent
 from steelyard.questions.arena.rescore import arena_rescore
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -46,30 +48,33 @@ def arena(store: Store, profile: str) -> Arena:
 
 
 def test_submissions_are_ranked_within_their_tool(arena: Arena) -> None:
-    told = tool_metrics(arena, "ant")
+    told = arena_agent(arena, "ant")
     assert [metric.name for metric in told.metrics] == ["pr_revert_rate", "cost_usd"]
-    found = {row.submission_id: (row.values["pr_revert_rate"], row.ranks["pr_revert_rate"]) for row in told.submissions}
+    found = {
+        row.submission_id: (row.metrics["pr_revert_rate"].value, row.metrics["pr_revert_rate"].ranking)
+        for row in told.submissions
+    }
     # 3 of 4 and twice 1 of 4 changes were reverted; fewer is better: 1, 1, 3
     assert found == {"ant0": (0.75, 3), "ant1": (0.25, 1), "ant2": (0.25, 1), "ant8": (None, None)}
-    reasons = {row.submission_id: row.reasons for row in told.submissions}
-    assert reasons["ant8"]["pr_revert_rate"]
-    assert tool_metrics(arena, "bee").metrics == ()
+    reasons = {row.submission_id: row.metrics["pr_revert_rate"].reason for row in told.submissions}
+    assert reasons["ant8"]
+    assert arena_agent(arena, "bee").metrics == ()
     with pytest.raises(UnknownNameError, match="bee"):
-        tool_metrics(arena, "be")
+        arena_agent(arena, "be")
 
 
 def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
-    plain = task_leaderboard(arena, "t")
-    shown = task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
+    plain = arena_task_leaderboard(arena, "t")
+    shown = arena_task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
     extra = {row.submission_id: row.extra_scores for row in shown.leaderboard}
     assert extra["ant1"] == {"pr_revert_rate": 0.25, "pr_revert_rate_ranking": 1}
     assert extra["bee9"] == {"pr_revert_rate": None, "pr_revert_rate_ranking": None}
     assert [row.overall_score for row in shown.leaderboard] == [row.overall_score for row in plain.leaderboard]
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
-        task_leaderboard(arena, "t", metrics=["pr_revert"])
+        arena_task_leaderboard(arena, "t", metrics=["pr_revert"])
     arena_rescore(arena, profile="arena-1")
     with pytest.raises(UsageError, match="lists no tool metrics"):
-        task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
+        arena_task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
 
 
 def test_facts_do_not_make_another_submission(arena: Arena) -> None:
@@ -98,8 +103,8 @@ def test_the_share_of_cache_hits_is_ready_to_be_named(store: Store, tmp_path: Pa
     run = Run(id="r1", task="t", agent="ant", usage=usage, tool_calls=2)
     (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
     assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
-    (told,) = tool_metrics(arena, "ant").submissions
-    assert told.values == {"cache_hit_rate": 0.75}  # 30 of 40
+    (told,) = arena_agent(arena, "ant").submissions
+    assert told.metrics["cache_hit_rate"].value == 0.75  # 30 of 40
 
 
 def test_runs_bring_the_facts_that_their_tool_s_metrics_need(arena: Arena, tmp_path: Path) -> None:
@@ -107,6 +112,6 @@ def test_runs_bring_the_facts_that_their_tool_s_metrics_need(arena: Arena, tmp_p
     run = Run(id="r1", task="t", agent="ant", usage=usage, tool_calls=2, cost_usd=0.25)
     (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
     assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
-    told = {row.submission_id: row for row in tool_metrics(arena, "ant").submissions}
-    assert told["r1"].values["cost_usd"] == 0.25
+    told = {row.submission_id: row for row in arena_agent(arena, "ant").submissions}
+    assert told["r1"].metrics["cost_usd"].value == 0.25
     assert submit_runs(arena, [tmp_path / "runs.jsonl"]).receipts[0].status == "known"

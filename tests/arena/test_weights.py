@@ -10,12 +10,12 @@ import pytest
 from steelyard.arena import Arena, create_arena
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import task_leaderboard
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_weights import WeightVersions, arena_model_weights
 from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store, open_store
 
 COUNT = 40
@@ -42,7 +42,7 @@ def entry(number: int) -> dict[str, object]:
 
 def rate_all(arena: Arena, order: int = 0) -> None:
     """Three reviewers who weigh correctness much more than the profile does."""
-    places = {row.submission_id: row for task in "tu" for row in task_leaderboard(arena, task).leaderboard}
+    places = {row.submission_id: row for task in "tu" for row in arena_task_leaderboard(arena, task).leaderboard}
     given = []
     for number in range(COUNT):
         row, rng = places[f"s{number}"], random.Random(1_000 + number)
@@ -91,13 +91,13 @@ min_tasks = 5
 def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: Store) -> None:
     arena = filled(store)
     rate_all(arena)
-    before = task_leaderboard(arena, "t")
+    before = arena_task_leaderboard(arena, "t")
     assert before.extra_score_versions == {}
     (version,) = fitted(arena).versions
     assert version.reason is None
     assert version.weights["correctness"] > 0.3
     assert max(abs(version.weights[name] - version.fixed[name]) for name in version.fixed) <= 0.15 + 1e-12
-    after = task_leaderboard(arena, "t")
+    after = arena_task_leaderboard(arena, "t")
     assert after.extra_score_versions == {"community_score": 1}
     plain = [row.overall_score for row in before.leaderboard]
     assert [row.overall_score for row in after.leaderboard] == plain
@@ -106,7 +106,7 @@ def test_the_score_by_learned_weights_stands_beside_and_explains_itself(store: S
     expected = sum(told.constants[f"{name}_weight"] * getattr(first, f"{name}_score") for name in version.weights)
     assert told.value == first.extra_scores["community_score"] == pytest.approx(expected, abs=0.006)
     arena_rescore(arena, profile="arena-1")  # off: the specification's scores are the same to the bit
-    off = task_leaderboard(arena, "t")
+    off = arena_task_leaderboard(arena, "t")
     assert [(row.submission_id, row.overall_score, row.extra_scores) for row in off.leaderboard] == [
         (row.submission_id, row.overall_score, {}) for row in before.leaderboard
     ]
@@ -118,7 +118,7 @@ def test_too_few_ratings_leave_the_fixed_weights_and_say_so(store: Store) -> Non
     (version,) = fitted(arena).versions
     assert version.reason == "1 ratings of 1 submissions; required: 60 ratings of 30 submissions"
     assert version.weights == version.fixed
-    row = task_leaderboard(arena, "u").leaderboard[0]
+    row = arena_task_leaderboard(arena, "u").leaderboard[0]
     assert row.extra_scores["community_score"] == pytest.approx(row.overall_score, abs=0.02)
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena import LocatedSubmission, task_leaderboard
+from steelyard.arena import LocatedSubmission
 from steelyard.prices import open_price_table
 from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Task
 from steelyard.results import Receipt
 from steelyard.store import open_store
@@ -37,7 +38,7 @@ def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
         arena.add_task(Task(id=name))
     outcomes = arena.submit(read)
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
-    assert sum(task_leaderboard(arena, name).n for name in {one.task_id for one in read}) == len(
+    assert sum(arena_task_leaderboard(arena, name).n for name in {one.task_id for one in read}) == len(
         {one.id for one in read}
     )
     store.close()

@@ -35,8 +35,6 @@ from steelyard.server import ServeOptions
 LOCAL_ALONE = {
     *(
         "settings",
-        "all_leaderboards",
-        "compare_profiles",
         "notifier",
         "season_verify",
         "watch",
@@ -115,7 +113,7 @@ ASKED: dict[str, ApiFunction] = {
     "task": lambda arena: arena.task_show("a/b ü?"),
     "task leaderboard": lambda arena: arena.task_leaderboard("a/b ü?"),
     "leaderboard by speed": lambda arena: arena.task_leaderboard(
-        "b", sort="speed", policy="as-submitted", confidence=0.9
+        "b", score="speed", policy="as-submitted", confidence=0.9
     ),
     "first places": lambda arena: arena.task_leaderboard("b", top=3),
     "leaderboard": lambda arena: arena.leaderboard(),
@@ -151,8 +149,8 @@ def test_lists_are_whole_whatever_the_page(
 WRONG: dict[str, tuple[type[Exception], ApiFunction]] = {
     "an unknown task": (UnknownNameError, lambda arena: arena.task_leaderboard("bb")),
     "an unknown submission": (UnknownNameError, lambda arena: arena.show("nowhere")),
-    "an unknown policy": (UnknownNameError, lambda arena: arena.task_leaderboard("b", policy="curent")),
-    "an unknown score": (UnknownNameError, lambda arena: arena.task_leaderboard("b", sort="sped")),
+    "an unknown policy": (UsageError, lambda arena: arena.task_leaderboard("b", policy="curent")),
+    "an unknown score": (UsageError, lambda arena: arena.task_leaderboard("b", score="sped")),
     "a changed task": (TaskExistsError, lambda arena: arena.add_task({"id": "b", "title": "another"})),
     "no task": (UsageError, lambda arena: arena.add_task({"titel": "b"})),
     "no reason": (UsageError, lambda arena: arena.review_exclude("s/5")),

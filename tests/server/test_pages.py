@@ -181,7 +181,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def rows_of(answer: Answer) -> list[str]:
     """The ids of the submissions on a page, in its order."""
     assert answer.status == 200, answer.body
-    return re.findall(r'<a href="/dashboard/submissions/[^"]*">(s-\d+)</a>', answer.body.decode())
+    return re.findall(r'<a href="/dashboard/submissions/[^"]*">(s-\d+)(?: !)?</a>', answer.body.decode())
 
 
 def next_page(answer: Answer) -> str | None:

@@ -15,8 +15,10 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.errors import NoValidInputError
-from steelyard.questions import ArenaSource, RunsSource, leaderboard, task_leaderboard
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.leaderboard import arena_leaderboard
+from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.records import encode_run
 from steelyard.server._pages import navigation
@@ -118,9 +120,9 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
-    assert of_arena.api("/rank") == leaderboard(arena).to_dict()
+    assert of_arena.api("/rank") == arena_leaderboard(arena).to_dict()
     assert of_arena.api("/tasks")["items"] == arena_task_list(arena).to_dict()["tasks"]
-    assert of_arena.api(AT)["items"] == task_leaderboard(arena, TASK).to_dict()["leaderboard"]
+    assert of_arena.api(AT)["items"] == arena_task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert of_arena.api("/history?limit=1000")["items"] == arena_history(arena).to_dict()["moments"]
     assert of_arena.api(f"{AT}?until=2025-01-01")["items"] == []  # nothing was accepted by then
     source = of_runs.site.source
@@ -136,7 +138,7 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
 
 
 def test_pages_of_a_list_make_the_whole_list(arena: sy.Arena, of_arena: Served) -> None:
-    whole = task_leaderboard(arena, TASK).to_dict()["leaderboard"]
+    whole = arena_task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     pages = [of_arena.api(f"{AT}?limit=7")]
     while pages[-1]["next"]:
         pages.append(of_arena.api(f"{AT}?limit=7&after={pages[-1]['next']}"))
@@ -162,7 +164,7 @@ def test_missing_values_come_last_in_both_directions(of_arena: Served) -> None:
 
 def test_rows_are_chosen_by_their_fields(arena: sy.Arena, of_arena: Served) -> None:
     chosen = of_arena.api(f"{AT}?agent=ant&agent=bee&model=small")["items"]
-    whole = task_leaderboard(arena, TASK).to_dict()["leaderboard"]
+    whole = arena_task_leaderboard(arena, TASK).to_dict()["leaderboard"]
     assert chosen == [row for row in whole if row["agent"] in ("ant", "bee") and row["model"] == "small"]
     assert 0 < len(chosen) < len(whole)
 
@@ -177,7 +179,7 @@ def test_rows_are_chosen_by_their_fields(arena: sy.Arena, of_arena: Served) -> N
         ("/tasks?limit=1&limit=2", 400, "usage", "use it once"),
         ("/tasks?limt=1", 400, "unknown_name", "did you mean 'limit'?"),
         (f"{AT}?sort=sped_score", 400, "unknown_name", "did you mean 'speed_score'?"),
-        (f"{AT}?policy=curent", 404, "unknown_name", "did you mean 'current'?"),
+        (f"{AT}?policy=curent", 400, "usage", "see /api/v1/openapi.json"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_how(of_arena: Served, path: str, status: int, kind: str, hint: str) -> None:

@@ -87,10 +87,16 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
+        Rules as Rules,
         read_rules as read_rules,
     )
     from steelyard.arena.scoring._rules_in_force import (
+        RulesInForce as RulesInForce,
         read_rules_history as read_rules_history,
+        scored_by as scored_by,
+    )
+    from steelyard.arena.scoring._score_intervals import (
+        score_interval as score_interval,
     )
     from steelyard.arena.scoring._scores import (
         RANKED_SCORES as RANKED_SCORES,
@@ -100,34 +106,32 @@ if TYPE_CHECKING:
         POLICIES as POLICIES,
         settings_at as settings_at,
     )
+    from steelyard.arena.views._combination_baselines import (
+        combination_baselines as combination_baselines,
+    )
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
-    )
-    from steelyard.arena.views._leaders import (
-        combination_baselines as combination_baselines,
-        leaderboard as leaderboard,
-        tool_bias as tool_bias,
-    )
-    from steelyard.arena.views._profile_comparison import (
-        compare_profiles as compare_profiles,
     )
     from steelyard.arena.views._submission_table import (
         submission_table as submission_table,
     )
     from steelyard.arena.views._task_leaderboard import (
+        RankedTask as RankedTask,
         outliers as outliers,
+        rank_task as rank_task,
         ranked as ranked,
-        task_leaderboard as task_leaderboard,
+        ranks_under as ranks_under,
     )
     from steelyard.arena.views._task_view import (
         FIRST_VERSION as FIRST_VERSION,
         View as View,
+        scored_views as scored_views,
         view_task as view_task,
         view_tasks as view_tasks,
     )
     from steelyard.arena.views._tool_metrics import (
         metrics_of as metrics_of,
-        tool_metrics as tool_metrics,
+        tool_submissions as tool_submissions,
     )
     from steelyard.arena.views._versions import (
         arena_version as arena_version,

@@ -106,12 +106,6 @@ METAVARS = {
     "root-path": "PATH",
 }
 """Placeholders for option values; other options use their type."""
-FIGURES: Mapping[str, tuple[str, ...]] = {
-    "arena leaderboard": ("dots", "strip"),
-    "arena compare-profiles": ("ranks",),
-    "arena bias": ("forest",),
-}
-"""The figures of commands that are not questions yet, the default first; their results are slow to import."""
 _EXAMPLE = re.compile(r"^[ ]*Example: (.+)$\n?", re.MULTILINE)
 
 
@@ -305,12 +299,11 @@ def _description(argument: Argument, words: Sequence[str]) -> str:
 
 
 def _figures(command: str) -> tuple[str, ...]:
-    if command in FIGURES:
-        return FIGURES[command]
     from steelyard.questions import question_named  # only questions need it
 
-    names: tuple[str, ...] = question_named(command.replace(" ", "_")).answer.figure_names()
-    return names
+    question = question_named(command.replace(" ", "_").replace("-", "_"))
+    every = [question, *map(question_named, question.variants.values())]
+    return tuple(dict.fromkeys(name for each in every for name in each.answer.figure_names()))
 
 
 def _open(text: str) -> str:

@@ -11,5 +11,5 @@ from steelyard.questions import question_summary
 
 def add_question(app: App, name: str, **placement: Any) -> None:  # Any: group and sort key
     """Add the command of a question to an app; it is imported when it runs."""
-    word = name.rpartition("_")[2]
+    word = name.partition(f"{app.name[0]}_")[2].replace("_", "-")
     app.command(f"steelyard.cli._question_commands:{name}", name=word, help=question_summary(name), **placement)

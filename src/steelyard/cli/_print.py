@@ -100,17 +100,6 @@ def print_lines(lines: Iterable[str]) -> None:
         terminal.print(clean(line))
 
 
-def show_results(parts: Iterable[str | TextTable]) -> None:
-    """Print sentences and tables to stdout, with a blank line before each table."""
-    terminal, after_text = console(), False
-    for part in parts:
-        is_text = isinstance(part, str)
-        if after_text and not is_text:
-            terminal.print()
-        terminal.print(clean(part) if isinstance(part, str) else part)
-        after_text = is_text
-
-
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Print strict JSON to stdout."""
     try:

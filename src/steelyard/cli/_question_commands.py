@@ -14,7 +14,8 @@ from steelyard.cli._arena_options import StoreOption
 from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores
 from steelyard.cli._output import OUTPUT, OUTPUTS, Output, print_written, save_result
 from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
-from steelyard.cli._typed import option_parameter
+from steelyard.cli._typed import option_parameter, typed_options
+from steelyard.cli._variants import Variants
 from steelyard.pages import check_file, csv_text, writing
 from steelyard.questions import Question, command_text, is_question, question_named, reporting
 from steelyard.settings import DEFAULT_STORE
@@ -35,6 +36,9 @@ def __getattr__(name: str) -> Callable[..., int]:
 def command_named(name: str) -> Callable[..., int]:
     """Return the command of a question: its input, its options and the options of output."""
     question = question_named(name)
+    variants = Variants(question)
+    parameters = _parameters(question, variants)
+    places = [each.name for each in parameters if each.kind is inspect.Parameter.POSITIONAL_ONLY]
 
     def command(
         *given: Any,  # Any: `__signature__` has the types
@@ -45,15 +49,19 @@ def command_named(name: str) -> Callable[..., int]:
     ) -> int:
         if question.file and not (output.json or output.csv or output.out):
             output = replace(output, out=Path(question.file))
-        output.check_answer(question.answer)
+        source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
+        asked = question
+        if question.variants:
+            asked, options = variants.choose({**dict(zip(places, given, strict=False)), **options})
+            given = ()
+        output.check_answer(asked.answer)
         if summary is not None:
             check_file(summary)
-        source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
         if question.takes not in ("nothing", "store"):
             source, given = (given or [None])[0] or None, given[1:]
         is_reading = question.takes not in ("nothing", "store")
         with reading_progress(shown=is_reading and not output.quiet) as progress, reporting(progress):
-            answer = question.ask(source, question.options(*given, **options))
+            answer = asked.ask(source, asked.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
         answer = answer.ended(status)
         if summary is not None:
@@ -64,15 +72,16 @@ def command_named(name: str) -> Callable[..., int]:
             print_findings(answer.findings, whole_off_terminal=question.scope is not None)
         return status
 
-    signature = inspect.Signature(list(_parameters(question)))
+    signature = inspect.Signature(parameters)
     command.__name__ = question.command.rpartition(" ")[2]
-    command.__doc__ = f"{question.help}\n\n{_examples(question)}"
+    examples = [line for each in variants.questions for line in _examples(each)]
+    command.__doc__ = "\n".join([f"{question.help}\n", *examples])
     command.__signature__ = signature  # type: ignore[attr-defined] # cyclopts reads it from there
     command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     return command
 
 
-def _parameters(question: Question) -> list[inspect.Parameter]:
+def _parameters(question: Question, variants: Variants) -> list[inspect.Parameter]:
     needed, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = []
     if question.takes == "store":
@@ -83,8 +92,9 @@ def _parameters(question: Question) -> list[inspect.Parameter]:
         hint: Any = Annotated[kind, Parameter(help=question.input_help)]  # Any: as above
         default = inspect.Parameter.empty if question.needs_input else None
         parameters.append(inspect.Parameter(INPUT_NAMES[question.takes], needed, annotation=hint, default=default))
-    for option in sorted(question.options.declared.values(), key=lambda option: not option.positional):
-        hint = option_parameter(option, question.options.types()[option.name])
+    options = variants.options() if question.variants else typed_options(question.options)
+    for option, kind in sorted(options, key=lambda each: not each[0].positional):
+        hint = option_parameter(option, kind)
         parameters.append(
             inspect.Parameter(
                 option.name, needed if option.positional else named, annotation=hint, default=option.default
@@ -101,18 +111,20 @@ def _parameters(question: Question) -> list[inspect.Parameter]:
     return sorted(parameters, key=lambda parameter: parameter.kind)
 
 
-def _examples(question: Question) -> str:
+def _examples(question: Question) -> list[str]:
     """Return the examples as command lines."""
     lines = []
     for example in question.examples:
         given = dict(example)
         source = given.pop("", "runs.jsonl" if question.takes in ("files", "file") else "")
+        command = [word.format_map(given) for word in question.command.split()]
+        given = {name: value for name, value in given.items() if f"{{{name}}}" not in question.command}
         places = [name for name, option in question.options.declared.items() if option.positional]
         words = [str(each) for each in (source, *(given.pop(name, "") for name in places)) if each]
         flags = {name: option.flag for name, option in question.options.declared.items() if option.flag}
         given = {flags.get(name, name): value for name, value in given.items()}
-        lines.append(f"Example: {command_text(question.command.split(), words, given)}")
-    return "\n".join(lines)
+        lines.append(f"Example: {command_text(command, words, given)}")
+    return lines
 
 
 def deliver(answer: Answer, output: Output, *, everything: bool = False) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter, Token
 
-from steelyard.cli._options import OnePath, Paths, PathsOrStores, Whole
+from steelyard.cli._options import FromOne, OnePath, Paths, PathsOrStores, Whole
 from steelyard.questions import (
+    Count,
     EngineName,
     FilePaths,
     ManyChosen,
@@ -19,6 +20,7 @@ from steelyard.questions import (
     Moment,
     Names,
     Option,
+    Options as DeclaredOptions,
     ProfileName,
     Runs,
     Texts,
@@ -51,6 +53,8 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     EngineName: str,
     Runs | None: PathsOrStores | None,
     Path | None: OnePath | None,
+    Count | None: FromOne | None,
+    int: Whole,
     int | None: Whole | None,
 }
 """Types on the command line for the types of options; others stay as they are."""
@@ -74,8 +78,14 @@ def _default(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def option_parameter(option: Option, hint: Any) -> Any:  # Any: types
-    """Return the type of an option on the command line, with its help and converter."""
+def typed_options(options: type[DeclaredOptions]) -> list[tuple[Option, Any]]:  # Any: types
+    """Return the declared options, each with its type on the command line."""
+    types = options.types()
+    return [(option, TYPED.get(types[name], types[name])) for name, option in options.declared.items()]
+
+
+def option_parameter(option: Option, kind: Any) -> Any:  # Any: types
+    """Return the type of an option on the command line with its help."""
     parameter = Parameter(help=option.text)
     if not option.positional:
         shown = False if option.default in (None, ()) else _default
@@ -83,15 +93,16 @@ def option_parameter(option: Option, hint: Any) -> Any:  # Any: types
         name = f"--{option.flag}" if option.flag else None
         alias = option.short or ()
         parameter = Parameter(name=name, help=option.text, show_default=shown, alias=alias, negative=negative)
-    return Annotated[TYPED.get(hint, hint), parameter]
+    return Annotated[kind, parameter]
 
 
 @cache
 def typed(options: type[Any]) -> type[Any]:  # Any: a class of options, a dataclass with them
     """Return the options class as a dataclass with the help and the converter of each field."""
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
-    for name, option in options.declared.items():
-        body["__annotations__"][name] = option_parameter(option, options.types()[name])
+    for option, kind in typed_options(options):
+        name = option.name
+        body["__annotations__"][name] = option_parameter(option, kind)
         if option.positional:  # the command itself takes it
             body["__annotations__"][name] = Annotated[options.types()[name], Parameter(parse=False)]
             body[name] = field(default="")

@@ -25,11 +25,7 @@ from steelyard.records import (
     convert_task,
 )
 from steelyard.results import (
-    Leaderboard,
     Receipt,
-    TaskLeaderboard,
-    ToolBias,
-    ToolMetrics,
 )
 from steelyard.settings import TOKEN
 
@@ -130,60 +126,17 @@ class RemoteArena(ArenaMethods):
             outcomes += settled
         return outcomes
 
-    def task_leaderboard(
-        self,
-        task: str,
-        *,
-        policy: str | None = None,
-        confidence: float | None = None,
-        sort: str = "overall",
-        top: int | None = None,
-        until: str | None = None,
-        submitter: str | None = None,
-        metrics: Sequence[str] = (),
-    ) -> TaskLeaderboard:
-        """Return the leaderboard of a task, sorted by one score; `top` limits the number of entries.
-
-        `until` selects the leaderboard at the end of a day or before a time, `submitter` the entries of one submitter,
-        and `metrics` the tool metrics returned in `extra_scores`.
-        """
-        query: dict[str, object] = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
-        query |= {"submitter": submitter, "metrics": metrics or None}
-        return self._whole(f"/tasks/{_segment(task)}/leaderboard", query, "leaderboard", TaskLeaderboard, top=top)
-
-    def leaderboard(
-        self,
-        *,
-        by: Sequence[str] = ("agent", "model"),
-        policy: str | None = None,
-        confidence: float | None = None,
-        top: int | None = None,
-    ) -> Leaderboard:
-        """Return the leaderboard across all tasks and within each category."""
-        query = {"by": by, "policy": policy, "confidence": confidence}
-        return _converted(self._server.get("/leaderboard", query), Leaderboard).first(top)
-
-    def bias(self, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
-        """Return the systematic advantages of agents across tasks."""
-        return _converted(self._server.get("/bias", {"policy": policy, "confidence": confidence}), ToolBias)
-
-    def agent(self, agent: str) -> ToolMetrics:
-        """Return the metrics of one agent, with its submissions ranked against each other."""
-        return _converted(self._server.get(f"/agents/{_segment(agent)}"), ToolMetrics)
-
     def _whole(
         self,
         path: str,
-        query: Mapping[str, object] | Sequence[tuple[str, str]],
+        query: Sequence[tuple[str, str]],
         rows: str,
         kind: type[Answer],
-        *,
-        top: int | None = None,
     ) -> Answer:
-        """Read a paginated list, whole or its first rows, at one version of the arena."""
+        """Read a paginated list at one version of the arena."""
         for attempt in range(TIMES_ANEW):
             try:
-                return self._pages(path, query, rows, kind, top)
+                return self._pages(path, query, rows, kind)
             except RequestError as error:
                 if error.http_status != GONE or attempt == TIMES_ANEW - 1:
                     raise
@@ -192,28 +145,18 @@ class RemoteArena(ArenaMethods):
     def _pages(
         self,
         path: str,
-        query: Mapping[str, object] | Sequence[tuple[str, str]],
+        query: Sequence[tuple[str, str]],
         rows: str,
         kind: type[Answer],
-        top: int | None,
     ) -> Answer:
         whole: dict[str, Any] = {}  # Any: JSON values
         items: list[Any] = []  # Any: as above
         after: str | None = None
-        while not whole or (after is not None and (top is None or len(items) < top)):
-            limit = PAGE if top is None else max(1, min(PAGE, top - len(items)))
-            given = query.items() if isinstance(query, Mapping) else query
-            whole = self._server.get(path, [*given, ("limit", limit), ("after", after)])
+        while not whole or after is not None:
+            whole = self._server.get(path, [*query, ("limit", PAGE), ("after", after)])
             items += whole.pop("items")
             after = whole.pop("next")
-        return _converted({**whole, rows: items[:top]}, kind)
-
-
-def _converted(fields: dict[str, Any], kind: type[Answer]) -> Answer:  # Any: JSON values
-    """Convert a JSON object to a result."""
-    if kind is TaskLeaderboard:
-        fields["task_id"] = fields.pop("task")
-    return msgspec.convert(fields, kind)
+        return msgspec.convert({**whole, rows: items}, kind)
 
 
 def _line(given: Submission | Mapping[str, Any] | Rejected) -> bytes | Rejected:  # Any: JSON values

@@ -216,7 +216,7 @@ def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, h
 
 def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> str:
     value = column.values[row]
-    shown = _line(column.shown(row))
+    shown = _line(column.shown(row) if base is None or column.brief is None else column.brief[row])
     classes = _classes(
         n=column.is_number,
         long=not column.is_number and len(shown) > SHORT,

@@ -55,6 +55,8 @@ class Column:
     """How many decimals numbers are shown with; None for text."""
     texts: Sequence[str] | None = None
     """What is shown of each row where that is more than the value: an interval, a unit, a count."""
+    brief: Sequence[str] | None = None
+    """What the dashboard shows of each row whose page has the full text."""
     links: Sequence[str | None] | None = None
     """The path of the dashboard's page behind each row; a file shows the text alone."""
     dots: Sequence[Sequence[float]] | None = None
@@ -65,8 +67,8 @@ class Column:
     """When the column leaves a narrow terminal: the highest first, 0 never."""
     legend: str = ""
     """What its marks mean; shown below the table with the column."""
-    instead: str = ""
-    """Shown below the table in a terminal if the column left it."""
+    instead: Callable[[], str] | None = None
+    """Returns what is shown below the table in a terminal if the column left it."""
     foot: str = ""
     """Its cell in the last row, which sums up the others."""
 
@@ -81,6 +83,7 @@ class Column:
             self,
             values=[self.values[row] for row in rows],
             texts=None if self.texts is None else [self.texts[row] for row in rows],
+            brief=None if self.brief is None else [self.brief[row] for row in rows],
             links=None if self.links is None else [self.links[row] for row in rows],
             dots=None if self.dots is None else [self.dots[row] for row in rows],
             styles=None if self.styles is None else [self.styles[row] for row in rows],

@@ -72,7 +72,7 @@ def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
             justify="right" if column.is_number else "left",
             spare=column.spare,
             legend=column.legend,
-            instead=column.instead,
+            instead=column.instead() if column.instead else "",
         )
     rows = table.rows if everything or table.terminal_rows is None else min(table.rows, table.terminal_rows)
     for row in range(rows):

@@ -43,12 +43,6 @@ if TYPE_CHECKING:
         upgrade_arena as upgrade_arena,
     )
     from steelyard.questions._arena_views import (
-        all_leaderboards as all_leaderboards,
-        compare_profiles as compare_profiles,
-        leaderboard as leaderboard,
-        task_leaderboard as task_leaderboard,
-        tool_bias as tool_bias,
-        tool_metrics as tool_metrics,
         watch_arena as watch_arena,
     )
     from steelyard.questions._commands import (
@@ -73,6 +67,7 @@ if TYPE_CHECKING:
         reporting as reporting,
     )
     from steelyard.questions._options import (
+        Count as Count,
         FilePaths as FilePaths,
         ManyChosen as ManyChosen,
         MapName as MapName,

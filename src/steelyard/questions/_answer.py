@@ -39,16 +39,17 @@ class Rows:
 
     Without a path, the answer is one row with the fields that `keep` names.
 
-    `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields of
-    the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix, also
-    for the keys of its mappings of scalars; a mapping of scalars in an entry gives one column per key. The key of an
-    entry of a mapping is in a column of the mapping's name in the singular, or as `keys` says. Fields of the answer
-    itself are in every row only if `keep` names them; fields named in `without` are in none. `parallel` names a list of
-    the answer in the order of the innermost one: each row has the fields of the entry at the same position too,
-    also where the innermost entry is None. `below` names, for a path without dots, the field of an entry that contains
-    further entries of the same kind: each entry of the tree is a row with its `depth`. `ids` limits what an entry adds
-    to the rows inside it: a benchmark needs the names of its attempt, not all its figures. `joined` names fields of
-    entries whose texts, or tags of structs, are one column, separated by semicolons; other lists have no column.
+    `Rows("pairs.metrics")` has one row per entry of `metrics` of each entry of `pairs`. A row has the scalar fields
+    of the entry and of the entries that contain it. A struct in an entry gives columns with its name as a prefix,
+    also for the keys of its mappings of scalars; a mapping of scalars in an entry gives one column per key. The key
+    of an entry of a mapping is in a column of the mapping's name in the singular, or as `keys` says. Fields of the
+    answer itself are in every row only if `keep` names them, with the prefix `answer` if an entry has the same
+    column. Fields named in `without` are in none. `parallel` names a list of the answer in the order of the
+    innermost one: each row has the fields of the entry at the same position too, also where the innermost entry is
+    None. `below` names, for a path without dots, the field of an entry that contains further entries of the same
+    kind: each entry of the tree is a row with its `depth`. `ids` limits what an entry adds to the rows inside it: a
+    benchmark needs the names of its attempt, not all its figures. `joined` names fields of entries whose texts, or
+    tags of structs, are one column, separated by semicolons; other lists have no column.
     """
 
     paths: tuple[str, ...]
@@ -87,7 +88,9 @@ class Rows:
             return [kept]
         paths = [path.split(".") for path in self.paths]
         parallel = [(singular(self.parallel), self._entry_cells(each)) for each in getattr(answer, self.parallel, ())]
-        rows = [_joined(levels) for path in paths for levels in self._levels(answer, path, [("", kept)], parallel)]
+        rows = [
+            _joined(levels) for path in paths for levels in self._levels(answer, path, [("answer", kept)], parallel)
+        ]
         names = dict.fromkeys(name for row in rows for name in row)
         return [{name: row.get(name) for name in names} for row in rows]
 

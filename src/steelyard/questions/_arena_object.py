@@ -24,12 +24,6 @@ class LocalArena(ArenaMethods, arena.Arena):
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
-    task_leaderboard = _arena_views.task_leaderboard
-    all_leaderboards = _arena_views.all_leaderboards
-    leaderboard = _arena_views.leaderboard
-    bias = _arena_views.tool_bias
-    agent = _arena_views.tool_metrics
-    compare_profiles = _arena_views.compare_profiles
     watch = _arena_views.watch_arena
 
     def season_verify(self, manifest: Path | str) -> Verification:

@@ -137,6 +137,9 @@ class Options:
                 value = tuple(split_names(str(value)) if option.annotation == "Names" else [value])
             object.__setattr__(self, name, value)
 
+    def check(self) -> None:
+        """Reject values out of range, before the question is asked of a file or a server."""
+
     def replace(self, **changes: Any) -> Self:  # Any: values of any options
         """Return the options with some of them changed."""
         return type(self)(**(vars(self) | changes))

@@ -48,6 +48,8 @@ Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
 """One string or several; repeatable on the command line."""
 FilePaths: TypeAlias = Annotated[PathInput | Sequence[PathInput], "files"]
 """One file or several."""
+Count: TypeAlias = Annotated[int, "1 or more"]
+"""A number of entries, 1 or more."""
 Moment: TypeAlias = str | date | None
 """A date or a time."""
 MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values

@@ -134,11 +134,10 @@ class Question:
     """Check that the owner of the token may do this (Any: the arena, the options)."""
     creates: str
     """Path of what the action creates, in which `{name}` is an option; empty if it creates no resource."""
-
-    @property
-    def command(self) -> str:
-        """Its command: `run list` for `run_list`."""
-        return self.name.replace("_", " ")
+    command: str
+    """Its command: `run list` for `run_list`. `{name}` is an option."""
+    variants: Mapping[str, str]
+    """Questions that its command asks instead, by the parameter that selects them: an option of theirs, or a flag."""
 
     @property
     def needs_input(self) -> bool:
@@ -222,6 +221,7 @@ class Question:
                 raise UsageError(f"unknown value {word!r} for {option(name)}", hint=hint)
         if self.scope is not None:
             self._check_types(options)
+        options.check()
         if hasattr(type(source), "ask"):  # a data frame has its columns as attributes
             return source.ask(self, options)
         if self.takes == "store":
@@ -248,6 +248,8 @@ class Question:
             if wanted := frozenset(getattr(options, name)):
                 kept = tuple(each for each in getattr(answer, self.paged) if getattr(each, name) in wanted)
                 answer = msgspec.structs.replace(answer, **{self.paged: kept})
+        if self.paged and (top := getattr(options, "top", None)) is not None:
+            answer = msgspec.structs.replace(answer, **{self.paged: getattr(answer, self.paged)[:top]})
         return answer
 
 
@@ -290,16 +292,28 @@ def arena_question(
     path: str,
     paged: str = "",
     filters: tuple[str, ...] = (),
+    command: str = "",
+    variants: Mapping[str, str] | None = None,
     examples: Examples = (),
 ) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an arena; callers may also name its store or a server.
 
-    The function ignores the options named in `filters`, because they select entries of its answer.
+    The function ignores the options named in `filters`, because they select entries of its answer; `top` is the number
+    of entries after that.
     """
 
     def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:
         # Any: another protocol
-        made: Any = question(options, takes="store", path=path, paged=paged, filters=filters, examples=examples)
+        made: Any = question(
+            options,
+            takes="store",
+            path=path,
+            paged=paged,
+            filters=filters,
+            command=command,
+            variants=variants,
+            examples=examples,
+        )
         return cast("QuestionFunction[Arena | str, P, OptionsT, AnswerT]", made(compute))
 
     return decorate
@@ -353,10 +367,13 @@ def question(
     holder: str = "",
     check_holder: Callable[[Any, OptionsT], None] | None = None,
     creates: str = "",
+    command: str = "",
+    variants: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
     """Make a question of a function that takes an input and options: the options become keywords of the call.
 
-    `path` is the path of its route (default: its name); empty if it is not available over HTTP.
+    `path` is the path of its route (default: its name); empty if it is not available over HTTP. `command` is its
+    command (default: the words of its name).
     """
 
     def decorate(compute: Callable[[Input, OptionsT], AnswerT]) -> QuestionFunction[Input, P, OptionsT, AnswerT]:
@@ -379,6 +396,8 @@ def question(
             holder=holder,
             check_holder=check_holder,
             creates=creates,
+            command=command or name.replace("_", " "),
+            variants=variants or {},
         )
         first = declared.input_name
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import structs
 
-from steelyard.arena import Arena, arena_version
+from steelyard.arena import Arena, arena_version, rank_task
 from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.option_names import option
 from steelyard.questions._arena import open_arena
-from steelyard.questions._arena_views import task_leaderboard
 from steelyard.questions._opening_runs import RecordReader, open_mapping, reject_unrecognized
 from steelyard.questions._options import RunOptions
 from steelyard.questions._sorted_inputs import SortedInputs, sort_inputs
@@ -64,7 +63,7 @@ class ArenaSource:
     def warm(self) -> None:
         """Load what views need, so that the first one does not pay for it."""
         for task in self.arena.tasks()[:1]:
-            task_leaderboard(self.arena, task.id, top=1)
+            rank_task(self.arena, task.id, top=1)
 
     def close(self) -> None:
         """Let go of the store."""

@@ -7,20 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.reports._arena_lines import (
-        bias_line as bias_line,
-        profile_lines as profile_lines,
-    )
-    from steelyard.reports._arena_tables import (
-        bias_table as bias_table,
-        leaderboard_line as leaderboard_line,
-        leaderboard_table as leaderboard_table,
-        leaders_line as leaders_line,
-        leaders_tables as leaders_tables,
-    )
-    from steelyard.reports._arena_tools import (
-        tool_parts as tool_parts,
-    )
     from steelyard.reports._dashboard_forms import (
         rate_form as rate_form,
         review_form as review_form,

@@ -17,21 +17,15 @@ if TYPE_CHECKING:
     )
     from steelyard.results._arena_evaluations import (
         ExtraScore as ExtraScore,
-        Mover as Mover,
-        ProfileComparison as ProfileComparison,
         ScoredSubmission as ScoredSubmission,
         ScoreReason as ScoreReason,
-        TaskUnderProfiles as TaskUnderProfiles,
     )
     from steelyard.results._arena_events import (
         ArenaEvent as ArenaEvent,
     )
     from steelyard.results._arena_leaderboard import (
         Advantage as Advantage,
-        AllLeaderboards as AllLeaderboards,
         IntervalMethod as IntervalMethod,
-        Leader as Leader,
-        Leaderboard as Leaderboard,
         LeaderboardEntry as LeaderboardEntry,
         LeaderKey as LeaderKey,
         Outlier as Outlier,
@@ -39,8 +33,6 @@ if TYPE_CHECKING:
         RankedScore as RankedScore,
         ScoredBy as ScoredBy,
         ScoreInterval as ScoreInterval,
-        TaskLeaderboard as TaskLeaderboard,
-        ToolBias as ToolBias,
     )
     from steelyard.results._arena_models import (
         Abilities as Abilities,
@@ -63,7 +55,6 @@ if TYPE_CHECKING:
         Assignment as Assignment,
     )
     from steelyard.results._arena_receipts import (
-        UNSTATED as UNSTATED,
         CriterionResult as CriterionResult,
         Receipt as Receipt,
     )
@@ -87,8 +78,8 @@ if TYPE_CHECKING:
     )
     from steelyard.results._arena_tools import (
         ToolMetric as ToolMetric,
-        ToolMetrics as ToolMetrics,
         ToolSubmission as ToolSubmission,
+        ToolValue as ToolValue,
     )
     from steelyard.results._arena_weights import (
         FittedWeights as FittedWeights,

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
-from steelyard.records import Finding
 from steelyard.results._arena_leaderboard import Policy
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
-from steelyard.results._arena_rows import FieldsResult, flat_rows
-from steelyard.results._base import Row
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,50 +58,3 @@ class ScoredSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """Review decisions, in order."""
     extra_scores: tuple[ExtraScore, ...]
     """Scores in addition to those of the specification; none unless the profile enables them."""
-
-
-class Mover(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with its rank under both profiles."""
-
-    submission_id: str
-    task_id: str
-    first_ranking: int
-    second_ranking: int
-    first_score: float
-    second_score: float
-
-
-class TaskUnderProfiles(msgspec.Struct, frozen=True, kw_only=True):
-    """One task under both profiles."""
-
-    task_id: str
-    n: int
-    kendall_tau: float | None
-    """Kendall's tau-b of the overall scores; None with a reason."""
-    reason: str | None
-    changed: int
-    """Number of submissions whose rank differs."""
-    leader_changes: bool
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ProfileComparison(FieldsResult):
-    """Comparison of two profiles on the same submissions."""
-
-    first: str
-    second: str
-    submissions: int
-    mean_kendall_tau: float | None
-    """Mean over tasks that have one."""
-    tasks: tuple[TaskUnderProfiles, ...]
-    movers: tuple[Mover, ...]
-    """The largest rank changes, in descending order."""
-    findings: tuple[Finding, ...] = ()
-    """Tasks whose category has no weights in one of the profiles."""
-
-    def _about(self) -> str:
-        return f"{self.first} and {self.second}: {self.submissions:,} submissions, {len(self.tasks):,} tasks"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row per task."""
-        return flat_rows(self.tasks)

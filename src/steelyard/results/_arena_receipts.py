@@ -7,13 +7,6 @@ from typing import Literal
 import msgspec
 
 Status = Literal["accepted", "known", "excluded"]
-UNSTATED = {
-    "estimated_cost": "cost not reported: default 50 *",
-    "execution_time": "time not reported: default 50 *",
-    "iterations": "iterations not reported: default 1",
-    "success": "success not reported: default true",
-}
-"""Note on each number that a submission does not report; a star marks a default score."""
 
 
 class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.figures import check_figure_options
+from steelyard.errors import UsageError
 from steelyard.records import Finding, one_a_kind
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from steelyard.figures import Figure
 
 Row = pages.Row
 
@@ -59,17 +58,12 @@ class Result(ABC):
 
     @classmethod
     def figure_names(cls) -> tuple[str, ...]:
-        """Return the names of its figures, the default first."""
-        from steelyard.results._drawing import DRAWINGS  # names every kind of result
+        """Return the names of its figures: none."""
+        return ()
 
-        return tuple(DRAWINGS.get(cls, ()))
-
-    def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Never) -> Figure:
-        """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
-        from steelyard.results._drawing import draw  # names every kind of result
-
-        check_figure_options(unknown, self.figure_names())
-        return draw(self, name, width=width)
+    def figure(self, _name: str | None = None, *, width: int | None = None) -> Never:  # noqa: ARG002 # as of an answer
+        """Raise the error that it has no figure."""
+        raise UsageError(f"{type(self).__name__} has no figure")
 
     def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
         """Write the result to a file in the format of its extension: .json, .csv, .parquet, .svg or .png.

@@ -20,7 +20,7 @@ from steelyard.questions import Answer
 from steelyard.results import Result
 from steelyard.server._cursors import Cursor, check_list, list_digest
 from steelyard.server._pages import MAX_ROWS, Shown, page
-from steelyard.server._route import MAX_PAGE, Paged, address
+from steelyard.server._route import MAX_PAGE, Paged, Query, address
 
 if TYPE_CHECKING:
     from steelyard.server._site import Call, Site
@@ -125,14 +125,12 @@ def _with_rows(result: Any, field: str, rows: Sequence[Any]) -> Any:  # Any: a r
 
 def _digest(call: Call) -> str:
     """Return the identity of the requested list: its view, filters and order."""
-    query = call.query
-    sliced = tuple(getattr(query, name) for name in (*type(query).filters, "sort", "find"))
-    return list_digest((call.route.key(call.values, query), sliced))
+    return list_digest((call.route.key(call.values, call.query), _selection(call.query)))
 
 
 def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: rows of any route
     """Return the filtered rows in the requested order. Missing values are last in both directions."""
-    asked = (field, *(getattr(query, name) for name in type(query).filters), query.sort, query.find)
+    asked = (field, *_selection(query))
     ready: Sequence[Any] | None = view.ready(asked)
     if ready is not None:
         return ready
@@ -150,8 +148,14 @@ def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: 
             rows = [row for row in rows if value_of(row, name) in wanted]
     if query.sort is not None and rows:
         rows = _ordered(rows, query.sort)
+    rows = rows[: getattr(query, "top", None)]
     view.keep(asked, rows, 0)
     return rows
+
+
+def _selection(query: Query) -> tuple[object, ...]:
+    """Return the query parameters that select rows."""
+    return tuple(getattr(query, name, None) for name in (*type(query).filters, "top", "sort", "find"))
 
 
 def _texts(view: View, field: str) -> Sequence[str]:

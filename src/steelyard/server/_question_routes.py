@@ -63,9 +63,11 @@ def _ask(
 ) -> Any:  # Any: as above
     """Return the answer; a question without an engine gets the paths, because it needs whole records.
 
-    It has all entries: the filters are applied to each page.
+    It has all entries: the filters and `top` are applied to each page.
     """
-    query = msgspec.structs.replace(query, **dict.fromkeys(question.filters, ()))
+    defaults: dict[str, Any] = dict.fromkeys(question.filters, ())
+    defaults |= {"top": None} if question.paged and "top" in question.options.declared else {}
+    query = msgspec.structs.replace(query, **defaults)
     if question.takes == "nothing":
         return question.ask(None, options_of(question.options, query, **values))
     if isinstance(source, ArenaSource):

@@ -15,7 +15,7 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import shipped_profiles
-from steelyard.questions import ManyChosen, Moment, Names, Options, ProfileName, Texts
+from steelyard.questions import Count, ManyChosen, Moment, Names, Options, ProfileName, Texts
 from steelyard.records import Chosen, Scope, Token, problem_text
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     ProfileName: str,
     ProfileName | None: str | None,
+    Count | None: Annotated[int, msgspec.Meta(ge=1)] | None,
 }
 """Query types of command option types; other types are unchanged."""
 
@@ -152,7 +153,7 @@ class Route:
 
     def key(self, values: Mapping[str, str], query: Query) -> tuple[object, ...]:
         """Return the cache key: path, path parameters, and the query without fields that only select rows."""
-        sliced = {*type(query).filters, *(Paged.__struct_fields__ if isinstance(query, Paged) else ())}
+        sliced = {*type(query).filters, *(("top", *Paged.__struct_fields__) if isinstance(query, Paged) else ())}
         asked = tuple(getattr(query, name) for name in query.__struct_fields__ if name not in sliced)
         return (self.method, self.path, *values.values(), *asked)
 

@@ -16,18 +16,15 @@ from steelyard.questions import (
     RankOptions,
     RunList,
     RunsSource,
-    leaderboard,
     list_runs,
 )
+from steelyard.questions.arena.leaderboard import Leaderboard, arena_leaderboard
 from steelyard.questions.compare import CompareOptions, Comparison, compare
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import Repeatability, RepeatabilityOptions, repeatability
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Run
-from steelyard.results import (
-    Leaderboard,
-)
 from steelyard.server._question_routes import question_route
 from steelyard.server._route import Paged, Query, Repeated, Route, options_of, query_of
 
@@ -54,7 +51,7 @@ class RunsQuery(Paged, frozen=True, kw_only=True):
 
 
 def _rank_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
-    return leaderboard(source.arena, by=query.by or ("agent", "model"), confidence=query.confidence)
+    return arena_leaderboard(source.arena, by=query.by or ("agent", "model"), confidence=query.confidence)
 
 
 def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above

@@ -7,34 +7,32 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.arena.views._combination_baselines import (
+        combination_baselines as combination_baselines,
+    )
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
-    )
-    from steelyard.arena.views._leaders import (
-        combination_baselines as combination_baselines,
-        leaderboard as leaderboard,
-        tool_bias as tool_bias,
-    )
-    from steelyard.arena.views._profile_comparison import (
-        compare_profiles as compare_profiles,
     )
     from steelyard.arena.views._submission_table import (
         submission_table as submission_table,
     )
     from steelyard.arena.views._task_leaderboard import (
+        RankedTask as RankedTask,
         outliers as outliers,
+        rank_task as rank_task,
         ranked as ranked,
-        task_leaderboard as task_leaderboard,
+        ranks_under as ranks_under,
     )
     from steelyard.arena.views._task_view import (
         View as View,
+        scored_views as scored_views,
         view_task as view_task,
         view_tasks as view_tasks,
     )
     from steelyard.arena.views._tool_metrics import (
         asked_metrics as asked_metrics,
         metrics_of as metrics_of,
-        tool_metrics as tool_metrics,
+        tool_submissions as tool_submissions,
     )
     from steelyard.arena.views._versions import (
         ArenaVersion as ArenaVersion,

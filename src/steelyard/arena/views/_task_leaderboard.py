@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
+from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
@@ -26,18 +26,21 @@ from steelyard.arena.scoring import (
     Rules,
     RulesHistory,
     RulesInForce,
+    ScoringContext,
+    StoredTask,
     abilities_in_force,
+    bounds_now,
     claimed_of,
     collector_resting,
     community_score,
     defaulted_of,
     flags_of,
+    load_task_states,
     lower_bounds_of,
     outlier_flags,
     points,
     rank_and_percentile,
     read_rules_history,
-    score_interval,
     scored_by,
     settings_at,
     shrunken_score,
@@ -48,27 +51,46 @@ from steelyard.arena.scoring import (
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
-from steelyard.results import LeaderboardEntry, Outlier, Policy, RankedScore, TaskLeaderboard
+from steelyard.results import LeaderboardEntry, Outlier, Policy, RankedScore, ScoredBy
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def task_leaderboard(
+class RankedTask(NamedTuple):
+    """A task with ranked submissions, now or at a time."""
+
+    view: View
+    rules: Rules
+    """The rules in effect then."""
+    scored_by: tuple[ScoredBy, ...]
+    entries: tuple[LeaderboardEntry, ...]
+    """The first submissions, with as many as requested."""
+    versions: dict[str, int]
+    """The model version of extra scores."""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weights of the four scores under these rules."""
+        return _weights(self.view.stored_task.constants)
+
+    @property
+    def baseline(self) -> dict[str, float | str]:
+        """The baseline of the task."""
+        return self.view.baseline(self.rules.baseline.submissions)
+
+
+def rank_task(
     arena: Arena,
     task_id: str,
     *,
     policy: Policy | None = None,
     until: int | None = None,
-    confidence: float | None = None,
-    sort: RankedScore = "overall",
+    by: RankedScore = "overall",
     top: int | None = None,
     metrics: Sequence[str] = (),
-) -> TaskLeaderboard:
-    """Return the leaderboard of a task, now or at a time, sorted by one score.
-
-    `top` leaves out lower places, not their weight.
-    """
+) -> RankedTask:
+    """Return a task with submissions ranked by one score; `metrics` are tool metrics to add as extra scores."""
     with arena.read() as connection:
         rules, used = (arena.rules, arena.policy) if until is None else settings_at(connection, until)
         stored_task = find_task(connection, task_id, rules)
@@ -77,61 +99,58 @@ def task_leaderboard(
         community = weights_in_force(connection, rules, until)
         abilities = abilities_in_force(connection, rules, until)
     wanted = asked_metrics(rules, metrics)
-    shown = leaderboard_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
-    shown = _with_tool_metrics(shown, view, rules, wanted) if wanted else shown
-    shown = shown if community is None else _with_community(shown, view, community)
-    return shown if abilities is None else _with_shrunken(shown, abilities)
+    made, entries = _entries(view, rules, rules_history, by=by, top=top)
+    entries = _with_tool_metrics(entries, view, rules, wanted) if wanted else entries
+    versions: dict[str, int] = {}
+    if community is not None:
+        entries = _with_community(entries, view, community)
+        versions[COMMUNITY_SCORE] = community.fitted.version
+    if abilities is not None:
+        entries = _with_shrunken(entries, view, abilities)
+        versions[SHRUNKEN_SCORE] = abilities.version
+    return RankedTask(view, rules, scored_by(Counter(made)), entries, versions)
 
 
-def _with_tool_metrics(shown: TaskLeaderboard, view: View, rules: Rules, wanted: Sequence[str]) -> TaskLeaderboard:
-    """The leaderboard with metrics of each one's tool, and its rank among that tool's submissions to the task."""
+Entries = tuple[LeaderboardEntry, ...]
+
+
+def _with_tool_metrics(entries: Entries, view: View, rules: Rules, wanted: Sequence[str]) -> Entries:
+    """Add the metrics of each submission's tool, with its rank among that tool's submissions to the task."""
     by_tool: dict[str, list[Brought]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
-        by_tool.setdefault(tool or "", []).append(Brought(identity, shown.task_id, inputs_in(details)))
+        by_tool.setdefault(tool or "", []).append(Brought(identity, view.stored_task.task.id, inputs_in(details)))
     scores_of: dict[str, dict[str, float | None]] = {}
     for tool, brought in by_tool.items():
         own = [name for name in wanted if name in metrics_of(rules, tool)]
         for row in ranked_within(brought, own):
-            scores_of[row.submission_id] = row.values | {f"{name}_ranking": rank for name, rank in row.ranks.items()}
+            values = {name: each.value for name, each in row.metrics.items()}
+            scores_of[row.submission_id] = values | {f"{name}_ranking": row.metrics[name].ranking for name in own}
     blank = dict.fromkeys([*wanted, *(f"{name}_ranking" for name in wanted)])
-    return dataclasses.replace(
-        shown,
-        leaderboard=tuple(
-            msgspec.structs.replace(one, extra_scores=one.extra_scores | blank | scores_of[one.submission_id])
-            for one in shown.leaderboard
-        ),
-    )
+    return _with_extra(entries, lambda entry: blank | scores_of[entry.submission_id])
 
 
-def _with_community(shown: TaskLeaderboard, view: View, community: CommunityWeights) -> TaskLeaderboard:
-    """Add the community score of each entry."""
+def _with_community(entries: Entries, view: View, community: CommunityWeights) -> Entries:
+    """Add the community score of each submission."""
     weights = community.of(view.stored_task.task, view.stored_task.constants)
 
-    def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
+    def extra(entry: LeaderboardEntry) -> dict[str, float | None]:
         parts = {name: getattr(entry, f"{name}_score") for name in PARTS}
-        return entry.extra_scores | {COMMUNITY_SCORE: community_score(weights, parts)}
+        return {COMMUNITY_SCORE: community_score(weights, parts)}
 
-    return dataclasses.replace(
-        shown,
-        leaderboard=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.leaderboard),
-        extra_score_versions=shown.extra_score_versions | {COMMUNITY_SCORE: community.fitted.version},
-    )
+    return _with_extra(entries, extra)
 
 
-def _with_shrunken(shown: TaskLeaderboard, abilities: AbilitiesInForce) -> TaskLeaderboard:
+def _with_shrunken(entries: Entries, view: View, abilities: AbilitiesInForce) -> Entries:
     """Add shrunken scores if the task has few submissions and the model was fitted under the same policy."""
-    task = sparse_task(abilities.fitted, shown.task_id) if abilities.fitted.policy == shown.policy else None
-
-    def extra_scores(entry: LeaderboardEntry) -> dict[str, float | None]:
-        return entry.extra_scores | {
-            SHRUNKEN_SCORE: None if task is None else shrunken_score(task, entry.overall_score)
-        }
-
-    return dataclasses.replace(
-        shown,
-        leaderboard=tuple(msgspec.structs.replace(one, extra_scores=extra_scores(one)) for one in shown.leaderboard),
-        extra_score_versions=shown.extra_score_versions | {SHRUNKEN_SCORE: abilities.version},
+    task = sparse_task(abilities.fitted, view.stored_task.task.id) if abilities.fitted.policy == view.policy else None
+    return _with_extra(
+        entries,
+        lambda entry: {SHRUNKEN_SCORE: None if task is None else shrunken_score(task, entry.overall_score)},
     )
+
+
+def _with_extra(entries: Entries, extra: Callable[[LeaderboardEntry], dict[str, float | None]]) -> Entries:
+    return tuple(msgspec.structs.replace(each, extra_scores=each.extra_scores | extra(each)) for each in entries)
 
 
 def ranked(view: View) -> pl.DataFrame:
@@ -139,6 +158,15 @@ def ranked(view: View) -> pl.DataFrame:
     ranks = {f"{name}_ranking": _ranks(view.rows[name].to_numpy()) for name in RANKED_SCORES}
     order = ["overall", "submitted_at", "id"]
     return view.rows.with_columns(**ranks).sort(order, descending=[True, True, False])
+
+
+def ranks_under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:
+    """Return the scores and ranks of the current submissions to a task under these rules, with policy `current`."""
+    stored_task: StoredTask = find_task(connection, task_id, rules)
+    state = load_task_states(connection, [stored_task], rules, lock=False)[stored_task.key]
+    context = ScoringContext(bounds_now(connection, state), stored_task.constants)
+    view = view_task(connection, stored_task, policy="current", context=context)
+    return ranked(view).select("id", "overall", "overall_ranking")
 
 
 def _ranks(cents: np.ndarray) -> pl.Series:
@@ -151,7 +179,7 @@ def _ranks(cents: np.ndarray) -> pl.Series:
 
 
 class _Task(NamedTuple):
-    """What the leaderboard of one task have in common."""
+    """What the entries of one task have in common."""
 
     view: View
     rules: Rules
@@ -160,46 +188,20 @@ class _Task(NamedTuple):
     weights: dict[RulesInForce, dict[str, float]]
 
 
-def leaderboard_of(
-    view: View,
-    rules: Rules,
-    rules_history: RulesHistory,
-    *,
-    confidence: float | None,
-    sort: RankedScore,
-    top: int | None,
-) -> TaskLeaderboard:
-    """Return the leaderboard of a view; `rules_history` gives the profiles of the scores."""
+def _entries(
+    view: View, rules: Rules, rules_history: RulesHistory, *, by: RankedScore, top: int | None
+) -> tuple[list[RulesInForce], Entries]:
+    """Return the rules that made each score, and the first submissions in the order of one score."""
     rows = ranked(view)
-    if sort != "overall":
-        rows = rows.sort(f"{sort}_ranking", maintain_order=True)
-    n = len(rows)
-    baseline = view.baseline(rules.baseline.submissions)
+    if by != "overall":
+        rows = rows.sort(f"{by}_ranking", maintain_order=True)
     shown = rows if top is None else rows.head(top)
-    median_tokens = float(rows["total_tokens"].median() or 0) if n else 0.0  # type: ignore[arg-type]  # of integers
+    median_tokens = float(rows["total_tokens"].median() or 0) if len(rows) else 0.0  # type: ignore[arg-type]  # of integers
     made = [rules_history.of(view.stored_task.key, ordinal) for ordinal in rows["ordinal"].to_list()]
     weights = {made_by: _weights(made_by.rules.constants_of(view.stored_task.task)) for made_by in set(made)}
     task = _Task(view, rules, view.counts(), median_tokens, weights)
     with collector_resting():
-        leaderboard = tuple(_entry_rows(shown, task, made[: len(shown)]))
-    return TaskLeaderboard(
-        task_id=view.stored_task.task.id,
-        category=view.stored_task.task.category,
-        profile=rules.name,
-        scored_by=scored_by(Counter(made)),
-        policy=view.policy,
-        baseline_version=view.version,
-        baseline=baseline,
-        breakdown=_weights(view.stored_task.constants),
-        n=n,
-        reliable=n >= rules.leaderboard.reliable_from,
-        confidence_interval=score_interval(task.counts, rules.interval, confidence=confidence),
-        leaderboard=leaderboard,
-        sorted_by=sort,
-        reliable_from=rules.leaderboard.reliable_from,
-        criteria=len(view.stored_task.task.success_criteria),
-        excluded=tuple(logged.review for _, logged in sorted(view.decisions.excluded.items())),
-    )
+        return made, tuple(_entry_rows(shown, task, made[: len(shown)]))
 
 
 def _weights(constants: Mapping[str, float]) -> dict[str, float]:

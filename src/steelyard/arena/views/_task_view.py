@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection, RowMapping
 
+from steelyard.arena.ingest import Arena, load_tasks
 from steelyard.arena.scoring import (
     KEPT_SCORES,
     BaselineBounds,
@@ -17,6 +18,7 @@ from steelyard.arena.scoring import (
     Decisions,
     KeptRows,
     LoggedReview,
+    RulesHistory,
     ScoringContext,
     StoredTask,
     baseline_of,
@@ -24,6 +26,7 @@ from steelyard.arena.scoring import (
     decisions_after,
     read_frame,
     read_reviews,
+    read_rules_history,
     with_contexts,
 )
 from steelyard.records import iso
@@ -207,3 +210,13 @@ def _view(
     if decisions.excluded:
         rows = rows.filter(~rows["ordinal"].is_in(list(decisions.excluded)))
     return View(stored_task, policy, baseline.version, baseline.bounds, last_updated, decisions, rows)
+
+
+def scored_views(arena: Arena, policy: Policy | None = None) -> Iterator[tuple[View, RulesHistory]]:
+    """Yield every task that has submissions, with the profiles of its scores."""
+    with arena.read() as connection:
+        rules_history = read_rules_history(connection).behind(policy or arena.policy)
+        every = load_tasks(connection, arena.rules).values()
+        for view in view_tasks(connection, every, policy=policy or arena.policy):
+            if len(view.rows):
+                yield view, rules_history

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import select
 
-from steelyard.arena.ingest import Arena, read_parties
+from steelyard.arena.ingest import Arena
 from steelyard.arena.scoring import Rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records import Missing, custom_inputs, is_custom_field, is_storable
-from steelyard.results import ToolMetric, ToolMetrics, ToolSubmission
+from steelyard.results import ToolMetric, ToolSubmission, ToolValue
 from steelyard.store.schema import submissions, tasks
 
 
@@ -30,8 +30,8 @@ class Brought(NamedTuple):
     inputs: Mapping[str, float | bool]
 
 
-def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
-    """The metrics of a tool over all of its submissions that count, ranked within the tool."""
+def tool_submissions(arena: Arena, tool: str) -> tuple[tuple[ToolMetric, ...], tuple[ToolSubmission, ...]]:
+    """Return the metrics that the profile lists for a tool, and its included submissions ranked by them."""
     with arena.read() as connection:
         named = metrics_of(arena.rules, tool)
         wanted = select(submissions.c.id, tasks.c.id.label("task_id"), submissions.c.details).join(tasks)
@@ -40,15 +40,8 @@ def tool_metrics(arena: Arena, tool: str) -> ToolMetrics:
         if not rows:
             known = select(submissions.c.agent).where(submissions.c.agent.is_not(None)).distinct()
             raise UnknownNameError("tool", tool[:200], connection.execute(known).scalars())
-        shown = {party.id: party.display_name for party in read_parties(connection, "tool")}
     brought = [Brought(row.id, row.task_id, inputs_in(row.details)) for row in rows]
-    return ToolMetrics(
-        tool=tool,
-        display_name=shown.get(tool),
-        profile=arena.rules.name,
-        metrics=tuple(_declared_metric(name) for name in named),
-        submissions=ranked_within(brought, named),
-    )
+    return tuple(_declared_metric(name) for name in named), ranked_within(brought, named)
 
 
 def metrics_of(rules: Rules, tool: str | None) -> tuple[str, ...]:
@@ -79,23 +72,25 @@ def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[Too
     """Each submission of one tool with its metrics, and its rank among those that have the metric (1, 1, 3)."""
     profile = load_profile(DEFAULT)
     values = [{name: _value(name, entry.inputs, profile) for name in names} for entry in brought]
-    ranks: list[dict[str, int | None]] = [{} for _ in brought]
+    ranks: dict[str, list[int | None]] = {}
     for name in names:
         is_lower = catalog()[name].better == "lower"
-        known = sorted(value for metric_values in values if (value := metric_values[name][0]) is not None)
-        for place, metric_values in enumerate(values):
-            value = metric_values[name][0]
-            ahead = sum(other < value if is_lower else other > value for other in known) if value is not None else 0
-            ranks[place][name] = None if value is None else 1 + ahead
+        own = [metric_values[name][0] for metric_values in values]
+        known = [value for value in own if value is not None]
+        ranks[name] = [
+            None if value is None else 1 + sum(other < value if is_lower else other > value for other in known)
+            for value in own
+        ]
     made = [
         ToolSubmission(
             submission_id=entry.submission_id,
             task_id=entry.task_id,
-            values={name: value for name, (value, _) in metric_values.items()},
-            ranks=own,
-            reasons={name: reason for name, (_, reason) in metric_values.items() if reason is not None},
+            metrics={
+                name: ToolValue(value=value, ranking=ranks[name][place], reason=reason)
+                for name, (value, reason) in metric_values.items()
+            },
         )
-        for entry, metric_values, own in zip(brought, values, ranks, strict=True)
+        for place, (entry, metric_values) in enumerate(zip(brought, values, strict=True))
     ]
     return tuple(sorted(made, key=lambda one: (one.task_id, one.submission_id)))
 

@@ -10,8 +10,9 @@ from steelyard.pages import Column
 from steelyard.questions._answer import Rows
 from steelyard.questions._read_summary import RejectedRecord, rejected_record
 from steelyard.questions.arena._common import ArenaAnswer, score_column, spared
+from steelyard.questions.arena._notes import rank_notes
 from steelyard.records import Finding, Rejected, one_a_kind, set_aside_findings
-from steelyard.results import UNSTATED, Receipt
+from steelyard.results import Receipt
 
 
 class Submitted(ArenaAnswer, frozen=True, kw_only=True):
@@ -63,7 +64,7 @@ def page(answer: Submitted) -> pages.Page:
         pages.count_column("overall_ranking", "rank", [each.overall_ranking for each in receipts]),
         spared(Column(name="percentile", title="percentile", values=percentiles, decimals=1)),
         pages.text_column("status", "status", [each.status for each in receipts]),
-        pages.text_column("notes", "notes", ["; ".join(_notes(each)) or None for each in receipts]),
+        pages.text_column("notes", "notes", ["; ".join(rank_notes(each)) or None for each in receipts]),
     )
     return pages.Page(
         name="submitted",
@@ -71,13 +72,3 @@ def page(answer: Submitted) -> pages.Page:
         answer=f"{answer.about}.",
         table=pages.PageTable(caption="Receipts", columns=columns) if receipts else None,
     )
-
-
-def _notes(receipt: Receipt) -> list[str]:
-    """Return what is notable about a receipt."""
-    notes = [f"{receipt.recommended_action} !"] if receipt.recommended_action else []
-    notes += receipt.flags
-    notes += [text for field, text in UNSTATED.items() if field in receipt.defaulted]
-    notes += [f"unverified: {', '.join(receipt.claimed)}"] if receipt.claimed else []
-    notes += [f"lower bound of {', '.join(receipt.lower_bounds)}"] if receipt.lower_bounds else []
-    return [*notes, *receipt.warnings]

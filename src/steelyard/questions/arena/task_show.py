@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, combination_baselines, files_kept, find_task, task_leaderboard
+from steelyard.arena import Arena, combination_baselines, files_kept, find_task, rank_task
 from steelyard.formatting import counted, plain
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
@@ -54,17 +54,17 @@ class TaskDetails(ArenaAnswer, frozen=True, kw_only=True):
 @arena_question(TaskShowOptions, path="/tasks/{task}", examples=({"task": "fix-race"},))
 def arena_task_show(arena: Arena, options: TaskShowOptions) -> TaskDetails:
     """Return a task with its baselines, overall and per agent and model."""
-    leaderboard = task_leaderboard(arena, options.task, top=0)
+    ranked = rank_task(arena, options.task, top=0)
     with arena.read() as connection:
         stored_task = find_task(connection, options.task, arena.rules)
         kept = files_kept(connection, stored_task.key)
     return TaskDetails(
         task=stored_task.task,
         files=kept,
-        submissions=leaderboard.n,
-        baseline_version=leaderboard.baseline_version,
-        baseline=leaderboard.baseline,
-        breakdown=leaderboard.breakdown,
+        submissions=len(ranked.view.rows),
+        baseline_version=ranked.view.version,
+        baseline=ranked.baseline,
+        breakdown=ranked.weights,
         combinations=combination_baselines(arena, options.task),
     )
 

@@ -7,22 +7,9 @@ from typing import Any
 
 from steelyard.pages import Page, PageTable, row_columns
 from steelyard.reports.pages._catalog import api_page
-from steelyard.reports.pages._leaders import leaders_page
-from steelyard.reports.pages._people import (
-    tool_page,
-)
-from steelyard.reports.pages._profiles import profiles_page
-from steelyard.reports.pages._review import bias_page
-from steelyard.reports.pages._task import all_tasks_page, task_page
 from steelyard.results import (
-    AllLeaderboards,
     ApiRoutes,
-    Leaderboard,
-    ProfileComparison,
     Result,
-    TaskLeaderboard,
-    ToolBias,
-    ToolMetrics,
 )
 
 
@@ -46,12 +33,6 @@ def _rows_page(result: Result) -> Page:
 
 
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
-    AllLeaderboards: all_tasks_page,
     ApiRoutes: api_page,
-    Leaderboard: leaders_page,
-    ProfileComparison: profiles_page,
-    TaskLeaderboard: task_page,
-    ToolBias: bias_page,
-    ToolMetrics: tool_page,
 }
 """The results that have a page of their own."""
