@@ -116,12 +116,20 @@ def weighted(folder: Path) -> Result:
     return arena_model_weights(arena)
 
 
+def notified(folder: Path) -> Result:
+    """A round whose target does not respond."""
+    target = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\nnetwork = "loopback"\n'
+    (folder / "targets.toml").write_text(target, encoding="utf-8")
+    return questions.notifier(filled(folder), folder / "targets.toml").send_due()
+
+
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: questions.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: arena_task_add(filled(folder), [SAMPLES / "tasks.toml"]),
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
     "Submitted": submitted,
+    "SendingRound": notified,
     "Reviewed": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
     "Rescored": lambda folder: arena_rescore(filled(folder)),
     "TaskLeaderboard": lambda folder: arena_task_leaderboard(filled(folder), "fix-race"),
