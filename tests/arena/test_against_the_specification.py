@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import arena_twin as twin
-from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
+from arena_makers import CATEGORIES, as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena import Arena, outliers
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import Policy, Receipt
@@ -65,6 +65,19 @@ def test_tasks_in_one_batch_equal_the_specification(store: Store, count: int) ->
         arena.add_task(as_task(task))
     outcomes = arena.submit([as_submission(one) for _, rows in made for one in rows])
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
+    for task, rows in made:
+        compare(arena, task, rows, "current")
+        compare(arena, task, rows, "as-submitted")
+
+
+def test_tasks_of_1_to_35_submissions_equal_the_specification(store: Store) -> None:
+    arena, rng = make_arena(store), random.Random(35)
+    made = []
+    for size in range(1, 36):
+        task = {**random_task(rng, f"task-{size}"), "category": CATEGORIES[size % len(CATEGORIES)]}
+        made.append((task, [random_submission(rng, f"{size}/{n}", task["id"], n) for n in range(size)]))
+        arena.add_task(as_task(task))
+    arena.submit([as_submission(one) for _, rows in made for one in rows])
     for task, rows in made:
         compare(arena, task, rows, "current")
         compare(arena, task, rows, "as-submitted")

@@ -37,6 +37,7 @@ from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
 from steelyard.pages import visible_json
 from steelyard.prices import DEFAULT_PRICE_TABLE
+from steelyard.questions import unplaced_arena_questions
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 
@@ -57,6 +58,7 @@ review = App(name="review", help="Accept, exclude or reinstate submissions.", he
 rating = App(name="rating", help="Assign reviewers, and add or list ratings.", help_format="plaintext")
 model = App(name="model", help="Fit models and show their results.", help_format="plaintext")
 season = App(name="season", help="Create, list, show or verify seasons.", help_format="plaintext")
+_placed = set()
 for _app, _names in (
     (task, ("add", "list", "show")),
     (user, ("add", "list")),
@@ -66,6 +68,7 @@ for _app, _names in (
     (season, ("create", "list", "show", "verify")),
 ):
     for _name in _names:
+        _placed.add(f"arena_{_app.name[0]}_{_name}")
         add_question(_app, f"arena_{_app.name[0]}_{_name}")
 
 
@@ -246,9 +249,13 @@ for _command, _group in (
     (notify, NOTIFY),
 ):
     if isinstance(_command, str):
+        _placed.add(_command)
         add_question(arena, _command, group=_group)
     elif isinstance(_command, App):
         _command.group = _group
         arena.command(_command)
     else:
         arena.command(_command, group=_group)
+
+for _question in unplaced_arena_questions(_placed):
+    add_question(arena, _question)

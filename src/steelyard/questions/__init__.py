@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         question_named as question_named,
         question_names as question_names,
         question_summary as question_summary,
+        unplaced_arena_questions as unplaced_arena_questions,
     )
     from steelyard.questions._run_rows import (
         RunList as RunList,

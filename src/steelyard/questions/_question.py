@@ -458,6 +458,22 @@ def is_question(name: str) -> bool:
     )
 
 
+def unplaced_arena_questions(placed: Collection[str]) -> list[str]:
+    """Return the other questions about an arena, except those that another command asks; seen in their code."""
+    from steelyard.questions import arena
+
+    names = [f"{ARENA}{info.name}" for info in pkgutil.iter_modules(arena.__path__) if not info.name.startswith("_")]
+    return [name for name in names if name not in placed and is_question(name) and not _declares_command(name)]
+
+
+def _declares_command(name: str) -> bool:
+    """Return whether a question is declared with a command that is not its name."""
+    spec = importlib.util.find_spec(module_name(name))
+    loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
+    constants = loader.get_code(module_name(name)).co_consts
+    return any(isinstance(each, tuple) and {"command", "path"} <= {*each} for each in constants)
+
+
 def question_summary(name: str) -> str:
     """Return the first line of a question's help; seen in its code, without importing it."""
     spec = importlib.util.find_spec(module_name(name))

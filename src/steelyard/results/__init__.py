@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         ArenaEvent as ArenaEvent,
     )
     from steelyard.results._arena_leaderboard import (
-        Advantage as Advantage,
         IntervalMethod as IntervalMethod,
         LeaderboardEntry as LeaderboardEntry,
         LeaderKey as LeaderKey,

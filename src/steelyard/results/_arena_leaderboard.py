@@ -96,20 +96,3 @@ class Outlier(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     flags: tuple[str, ...]
     recommended_action: str
-
-
-class Advantage(msgspec.Struct, frozen=True, kw_only=True):
-    """Score difference of a tool from the others on shared tasks."""
-
-    agent: str
-    tasks: int
-    """Tasks with submissions of this tool and of others."""
-    mean_difference: float | None
-    """Mean over these tasks of its mean score minus that of the others."""
-    low: float | None
-    high: float | None
-    level: float
-    reason: str | None
-    """Why there is no interval; None if there is one."""
-    systematic: bool
-    """Whether the interval excludes 0."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from steelyard.questions import ARENA, question_named, question_names
 from steelyard.server._question_routes import question_route
 
 TASK = question_route("arena_task_show", page="")
 SUBMISSION = question_route("arena_show")
 
-ARENA_ROUTES = (
+PLACED = (
     question_route("arena_task_list"),
     TASK,
     question_route("arena_task_leaderboard", page="/tasks/{task}"),
@@ -29,4 +30,15 @@ ARENA_ROUTES = (
     question_route("arena_agent"),
     question_route("arena_model_weights"),
     question_route("arena_review_list", page="/review"),
+)
+"""Routes in the order of the documentation and of the navigation."""
+
+ARENA_ROUTES = (
+    *PLACED,
+    *(
+        question_route(name)
+        for name in question_names()
+        if name.startswith(ARENA) and name not in {route.question.name for route in PLACED if route.question}
+        if question_named(name).path and question_named(name).scope is None
+    ),
 )

@@ -10,12 +10,11 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, scored_views
 from steelyard.figures import Axis, Estimate, Figure, dots
 from steelyard.formatting import counted, decimal_bounds, exact_percent
-from steelyard.questions._answer import Drawing, Rows
+from steelyard.questions._answer import Drawing, Part, Rows
 from steelyard.questions._figure_options import ConfidenceOptions
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.questions.arena._rankings import PolicyOptions
-from steelyard.results import Advantage
 from steelyard.statistics import check_level
 
 if TYPE_CHECKING:
@@ -24,6 +23,23 @@ if TYPE_CHECKING:
 
 class BiasOptions(ConfidenceOptions, PolicyOptions):
     """Options of `arena bias`."""
+
+
+class Advantage(Part, frozen=True, kw_only=True):
+    """Score difference of a tool from the others on shared tasks."""
+
+    agent: str
+    tasks: int
+    """Tasks with submissions of this tool and of others."""
+    mean_difference: float | None
+    """Mean over these tasks of its mean score minus that of the others."""
+    low: float | None
+    high: float | None
+    level: float
+    reason: str | None
+    """Why there is no interval; None if there is one."""
+    systematic: bool
+    """Whether the interval excludes 0."""
 
 
 class ToolBias(ArenaAnswer, frozen=True, kw_only=True):
