@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.questions.analysis import StatisticsOptions, estimate_ranks
+from steelyard.questions.analysis import StatisticsOptions
+from steelyard.questions.rank._ranks import estimate_ranks
 from steelyard.statistics._paired import all_pairs
 
 PACKAGE = "evalstats==0.3.3"

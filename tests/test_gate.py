@@ -17,7 +17,8 @@ from matchups import made_runs, write
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis import Samples, StatisticsOptions, check, read_rule, rule_text
+from steelyard.questions.analysis import Samples, StatisticsOptions
+from steelyard.questions.gate._rules import check, read_rule, rule_text
 from steelyard.records import Run, Usage
 from steelyard.reports import write_runs
 from steelyard.statistics import tasks_needed

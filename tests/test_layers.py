@@ -220,13 +220,13 @@ def test_imports_flow_only_as_the_table_allows() -> None:
     ("file", "line", "complaint"),
     [
         ("questions/measure/__init__.py", "from steelyard import cli", "questions may not import cli"),
-        ("questions/analysis/_ranking.py", "from steelyard.records._run import Run", "is behind the door of records"),
+        ("questions/analysis/_samples.py", "from steelyard.records._run import Run", "is behind the door of records"),
         (
             "cli/serve.py",
             "from steelyard.questions._question import question",
             "is behind the door of questions",
         ),
-        ("questions/analysis/_ranking.py", "from steelyard.records import _run", "is behind the door of records"),
+        ("questions/analysis/_samples.py", "from steelyard.records import _run", "is behind the door of records"),
         ("records/_run.py", "def f():\n    import steelyard.store", "records may not import store"),
         ("records/_run.py", "from steelyard.store import open_store", "in a circle"),
         ("arena/scoring/_rules.py", "from steelyard.arena.views import leaders", "arena.scoring may not import"),

@@ -22,7 +22,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
-from steelyard.questions.analysis import _choosing_intervals
+from steelyard.questions.analysis import _intervals
 from steelyard.questions.explain import Explanation
 from steelyard.questions.measure import Measurement, Statistics
 from steelyard.records import (
@@ -331,9 +331,7 @@ def test_every_interval_holds_its_own_figure_within_the_bounds(seed: int, weight
     runs = uneven_runs(10 + seed)
     options = {"weight_by": weight_by, "unscored": unscored}
     results: list[Any] = [
-        sy.measure(runs, by=["agent"], interval=method, **options)
-        for method in _choosing_intervals.METHODS
-        if method != "none"
+        sy.measure(runs, by=["agent"], interval=method, **options) for method in _intervals.METHODS if method != "none"
     ]
     results += [
         sy.compare(runs, baseline="agent=x", candidate="agent=y", interval=method, resamples=200, **options)
@@ -393,33 +391,29 @@ def test_the_interval_of_the_other_weight_would_be_noticed(verb: str, monkeypatc
     """Thirty tasks passed four times and thirty failed once: over runs 0.8, over tasks 0.5."""
     runs = [Run(id=f"a-{i}", task=f"a-{i % 30}", agent="x", passed=True) for i in range(120)]
     runs += [Run(id=f"b-{i}", task=f"b-{i}", agent="x", passed=False) for i in range(30)]
-    real, automatic = _choosing_intervals._means, _choosing_intervals.auto_means
+    real, automatic = _intervals._means, _intervals.auto_means
 
     def of_runs(metric: Metric, rows: Any, method: str, **_options: Any) -> list[Interval]:
-        whole = _choosing_intervals._Rows(
-            values := _values(runs), values.astype(int) * 0, _tasks(runs), rows.size, rows.level
-        )
+        whole = _intervals._Rows(values := _values(runs), values.astype(int) * 0, _tasks(runs), rows.size, rows.level)
         return real(metric, whole, method)
 
     def auto_of_runs(*arguments: Any, **options: Any) -> list[Interval]:
         return automatic(*arguments, **(options | {"weight_by": "runs"}))
 
-    monkeypatch.setattr(_choosing_intervals, "_means", of_runs)
-    monkeypatch.setattr(_choosing_intervals, "auto_means", auto_of_runs)
+    monkeypatch.setattr(_intervals, "_means", of_runs)
+    monkeypatch.setattr(_intervals, "auto_means", auto_of_runs)
     noticed: list[bool] = []
-    holds = _choosing_intervals.holds
+    holds = _intervals.holds
 
     def watched(*arguments: Any) -> bool:
         noticed.append(not holds(*arguments))
         return holds(*arguments)
 
-    monkeypatch.setattr(_choosing_intervals, "holds", watched)
+    monkeypatch.setattr(_intervals, "holds", watched)
     if verb == "measure":
         sy.measure(runs, metrics=["pass_rate"], interval="clustered", weight_by="tasks")
     else:
-        monkeypatch.setattr(
-            "steelyard.questions.analysis._ranking.group_intervals", _choosing_intervals.group_intervals
-        )
+        monkeypatch.setattr("steelyard.questions.analysis._samples.group_intervals", _intervals.group_intervals)
         sy.rank(runs, by=["agent"], metrics=["pass_rate"], weight_by="tasks", resamples=100)
     assert any(noticed)  # the limits of the mean over runs do not hold the mean over tasks
 

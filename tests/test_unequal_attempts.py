@@ -13,7 +13,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
-from steelyard.questions.analysis._unequal_attempts import delta_within_tasks, kept_level
+from steelyard.questions.analysis._differences import delta_within_tasks, kept_level
 from steelyard.records import Run
 from steelyard.statistics import Interval, Significance, permuted_sums, std_dev_range, tasks_needed
 

@@ -51,8 +51,10 @@ from steelyard.questions.compare._answer import (
 from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, tier_meaning, tier_text
 
 if TYPE_CHECKING:
+    from steelyard.engines import Key
     from steelyard.pages import Column, Page, PageTable, Style
-    from steelyard.questions.analysis import Difference, Judged, Key, Mask, Samples, StatisticsOptions
+    from steelyard.questions.analysis import Difference, Mask, Samples, StatisticsOptions
+    from steelyard.questions.compare._verdicts import Judged
     from steelyard.statistics import Ints
     from steelyard.tables import RunTable
 
@@ -212,7 +214,7 @@ def _outlier_dominated_means(
     masks: Sequence[Mask],
     differences: Sequence[Sequence[Difference]],
 ) -> list[Finding]:
-    from steelyard.questions.analysis import outlier_dominated_mean  # brings numpy and Polars
+    from steelyard.questions.compare._outliers import outlier_dominated_mean  # brings numpy and Polars
 
     found = (
         outlier_dominated_mean(table, samples, difference, rows=(masks[0], mask), labels=(sides[0].label, side.label))
@@ -280,7 +282,7 @@ def _judged(
 
     `others` are the differences with runs without a verdict counted the other way.
     """
-    from steelyard.questions.analysis import adjusted_p_values, judge, verdict  # brings numpy and scipy
+    from steelyard.questions.compare._verdicts import adjusted_p_values, judge, verdict  # brings numpy and scipy
 
     correction = options.correction
     flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))

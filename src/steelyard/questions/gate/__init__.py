@@ -36,7 +36,8 @@ from steelyard.records import Finding, one_a_kind
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Mask, Rule, RuleCheck, Samples
+    from steelyard.questions.analysis import Mask, Samples
+    from steelyard.questions.gate._rules import Rule, RuleCheck
     from steelyard.tables import RunTable
 
 NAMED_TASKS = 3
@@ -74,7 +75,8 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     >>> checked.status, checked.exit_code
     ('pass', 0)
     """
-    from steelyard.questions.analysis import check, comparable  # brings numpy and scipy
+    from steelyard.questions.analysis import comparable  # brings numpy and scipy
+    from steelyard.questions.gate._rules import check  # brings numpy and scipy
 
     rules = _read_rules(options)
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
@@ -138,7 +140,7 @@ def _result(check: RuleCheck) -> RuleResult:
 
 def _read_rules(options: GateOptions) -> list[Rule]:
     """The rules; a baseline is given exactly where one of them names it."""
-    from steelyard.questions.analysis import RULE_FORMS, read_rule  # brings numpy and scipy
+    from steelyard.questions.gate._rules import RULE_FORMS, read_rule  # brings numpy and scipy
 
     rules = [read_rule(text) for text in options.rule]
     if not rules:

@@ -8,11 +8,11 @@ import msgspec
 
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions.analysis import GateStatus
 from steelyard.records import Finding
 from steelyard.statistics import Interval
 
 Inconclusive = Literal["pass", "fail", "report"]
+GateStatus = Literal["pass", "fail", "inconclusive"]
 EXIT: dict[GateStatus, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
 """The exit status of each result."""
 EXIT_IF_INCONCLUSIVE: dict[Inconclusive, int] = {"pass": 0, "fail": 3, "report": 4}

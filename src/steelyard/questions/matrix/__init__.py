@@ -36,8 +36,9 @@ from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
+    from steelyard.engines import Key
     from steelyard.pages import Column, Page
-    from steelyard.questions.analysis import Key, Mask, Samples
+    from steelyard.questions.analysis import Mask, Samples
     from steelyard.tables import RunTable
 
 TERMINAL_ROWS = 40

@@ -154,7 +154,11 @@ def assemble(
     groups = _groups(places, plan, reduced, tier_scheme)
     notes: list[Finding] = []
     if interval != "none":
-        from steelyard.questions.analysis import no_figure_for, uncertain_grades, with_intervals  # brings scipy
+        from steelyard.questions.measure._intervals import (  # brings scipy
+            no_figure_for,
+            uncertain_grades,
+            with_intervals,
+        )
 
         groups = with_intervals(groups, engine, keys_by, method=interval, level=level)
         notes = [*no_figure_for(groups, interval), *uncertain_grades(groups, profile)]

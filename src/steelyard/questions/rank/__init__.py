@@ -31,9 +31,11 @@ from steelyard.questions.rank._answer import (
 from steelyard.records import Finding, Missing, key_label, one_a_kind
 
 if TYPE_CHECKING:
+    from steelyard.engines import Key
     from steelyard.pages import Column, Page, PageTable
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Entrants, Key, Samples
+    from steelyard.questions.analysis import Samples
+    from steelyard.questions.rank._ranks import Entrants
     from steelyard.statistics import Floats, Ints
     from steelyard.tables import RunTable
 
@@ -67,7 +69,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
         groups_of,
         samples_of,
     )
-    from steelyard.questions.rank._groups import ranked_groups  # as above
+    from steelyard.questions.rank._ranks import ranked_groups  # as above
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
@@ -132,7 +134,11 @@ def _standing(
     samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
     """Entrants, the metric that orders them with their rank intervals, and the test of the ranks."""
-    from steelyard.questions.analysis import enter, estimate_ranks, significant_by_permutation  # brings numpy and scipy
+    from steelyard.questions.rank._ranks import (  # brings numpy and scipy
+        enter,
+        estimate_ranks,
+        significant_by_permutation,
+    )
 
     field = enter(samples, keys, codes, declared.name, by=by, min_task_coverage=options.min_task_coverage)
     judging = options.statistics()

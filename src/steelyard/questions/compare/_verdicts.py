@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,25 +22,30 @@ from steelyard.formatting import (
     versus,
 )
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._differences import NO_COMMON_TASK, Difference
-from steelyard.statistics import POWER, Interval, std_dev_range, student_quantile, tasks_needed
+from steelyard.questions.analysis._differences import DEPENDS_ON_UNSCORED, NO_COMMON_TASK, Difference, std_dev_of_tasks
+from steelyard.statistics import (
+    POWER,
+    benjamini_hochberg,
+    holm,
+    std_dev_range,
+    tasks_needed,
+)
 
 if TYPE_CHECKING:
-    from steelyard.questions.compare import Verdict
+    from steelyard.questions.compare import Correction, Verdict
 
 PHRASES: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
     "cost_usd": ("costs {size} more than", "costs {size} less than", "costs exactly as much as"),
     "duration_seconds": ("takes {size} longer than", "takes {size} less than", "takes exactly as long as"),
 }
-"""ApiFunction phrases for common metrics: more, less, equal."""
+"""Phrases for common metrics: more, less, equal."""
 
 
 CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
 """Verdicts that claim a difference."""
 
 INCONCLUSIVE: Verdict = "inconclusive"
-DEPENDS_ON_UNSCORED = "depends on runs without a verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +190,6 @@ def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
     return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
 
 
-def std_dev_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
-    """Return the standard deviation over tasks: as stated, else implied by a bootstrap or ratio interval."""
-    if stated or interval.low is None or interval.high is None or tasks < 2:
-        return stated or None
-    drawn = catalog()[metric].is_ratio or interval.method.startswith("percentile")
-    half = (interval.high - interval.low) / 2
-    if not drawn or not math.isfinite(half):
-        return None
-    return half * math.sqrt(tasks) / float(student_quantile(interval.confidence, tasks - 1))
-
-
 def needed_tasks(difference: Difference, comparisons: int) -> int | None:
     """Return the sample size for the observed difference at 80% power, Bonferroni-corrected for the comparisons.
 
@@ -277,3 +272,67 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
         return ""
     way = "counted as failed" if unscored == "exclude" else "excluded"
     return f" With runs without a verdict {way}: {others[0]} vs. {others[1]}."
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A difference with its verdict."""
+
+    difference: Difference
+    adjusted_p: float | None
+    verdict: Verdict
+    sentence: str
+    needed: int | None
+    """Tasks needed to detect the observed difference with 80% power."""
+    sample_size: TasksNeeded | None = None
+    """Tasks needed to detect the requested effect size."""
+
+
+def adjusted_p_values(differences: Sequence[Difference], correction: Correction) -> list[float | None]:
+    """Each test's p-value, corrected for how many there are; None where a test has none."""
+    known = [
+        (place, difference.test.p_value)
+        for place, difference in enumerate(differences)
+        if difference.test.p_value is not None
+    ]
+    values = [p_value for _, p_value in known]
+    if correction == "holm":
+        values = holm(values).tolist()
+    elif correction == "bh":
+        values = benjamini_hochberg(values).tolist()
+    adjusted: list[float | None] = [None] * len(differences)
+    for (place, _), corrected in zip(known, values, strict=True):
+        adjusted[place] = corrected
+    return adjusted
+
+
+def judge(
+    difference: Difference,
+    *,
+    a: str,
+    b: str,
+    adjusted: float | None,
+    comparisons: int,
+    alone: str,
+    otherwise: tuple[Difference, Verdict],
+    unscored: str,
+    effect_size: float | None = None,
+) -> Judged:
+    """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
+
+    `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
+    the policy `unscored` does; where the two disagree, the verdict is inconclusive.
+    """
+    concluded = verdict(difference, adjusted)
+    rests = concluded in CLAIMS and concluded != otherwise[1]
+    text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
+    text += otherwise_text(difference, otherwise[0], unscored)
+    wanted = None if effect_size is None else sample_size_for(difference, effect_size, comparisons)
+    return Judged(
+        difference=difference,
+        adjusted_p=adjusted,
+        verdict=INCONCLUSIVE if rests else concluded,
+        sentence=text if effect_size is None else text + sample_size_text(difference, effect_size, wanted),
+        needed=needed_tasks(difference, comparisons),
+        sample_size=wanted,
+    )

@@ -11,7 +11,7 @@ from steelyard.engines import Engine
 from steelyard.formatting import bounds_text, interval_name
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.questions.analysis._choosing_intervals import (
+from steelyard.questions.analysis._intervals import (
     METHODS,
     group_intervals,
     ratio_interval,

@@ -1,0 +1,503 @@
+"""Gate rules: how they are written, their status on the data, and the sample size that resolves them."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.errors import UnknownNameError, UsageError
+from steelyard.formatting import bounds_text, counted, difference_text, exact_percent, interval_name, percent, quantity
+from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
+from steelyard.questions.analysis._differences import (
+    DEPENDS_ON_UNSCORED,
+    FEW_DIFFER,
+    StatisticsOptions,
+    difference,
+    std_dev_of_tasks,
+)
+from steelyard.questions.analysis._samples import Mask, Samples, half_names, scores_of
+from steelyard.questions.gate._answer import GateStatus
+from steelyard.records import Missing
+from steelyard.statistics import (
+    POWER,
+    Interval,
+    SensitivityBounds,
+    bounded_mean,
+    clopper_pearson,
+    no_interval,
+    paired_plus_two,
+    paired_proportions,
+    tasks_needed,
+)
+
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RULE = re.compile(r"^\s*(?P<metric>[^<>=!≤≥]*?)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
+_LIMIT = re.compile(
+    rf"^(?P<baseline>baseline)?\s*(?:\*\s*(?P<factor>{_NUMBER}))?\s*"
+    rf"(?:(?P<move>[+-])?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?)?$"
+)
+RULE_FORMS = f'{option("rule")} "pass_rate >= 0.45", "pass_rate >= baseline - 0.02" or "cost_usd <= baseline * 1.1"'
+"""Each kind of rule once, for hints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Limit on a metric: `factor` times the baseline, plus `offset`."""
+
+    text: str
+    metric: str
+    at_least: bool
+    """Whether the limit is a lower bound (>=) or an upper bound (<=)."""
+    factor: float
+    """Factor of the baseline; 0 if the rule does not refer to it."""
+    offset: float
+    """Added to the baseline; without a baseline, the limit itself."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the rule refers to the baseline."""
+        return self.factor != 0
+
+
+def read_rule(text: str) -> Rule:
+    """The rule in `pass_rate >= 0.45`, `pass_rate >= baseline - 0.02` or `cost_usd <= baseline * 1.1`.
+
+    A signed number alone is a move from the baseline, as in 0.1: `pass_rate >= -0.02`, `cost_usd <= +10%`.
+    """
+    rule = _RULE.match(text)
+    if rule is None:
+        raise _no_rule(text, "missing >= or <=")
+    if rule["sign"] not in (">=", "<="):
+        likely = {">": ">=", "≥": ">=", "=>": ">=", "<": "<=", "≤": "<=", "=<": "<="}.get(rule["sign"], ">= or <=")
+        raise _no_rule(text, f"write {likely} instead of {rule['sign']}")
+    limit = _LIMIT.match(rule["limit"])
+    if not rule["limit"]:
+        raise _no_rule(text, f"no limit after {rule['sign']}")
+    if limit is None or not _is_limit(limit):
+        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor a baseline expression")
+    if not rule["metric"]:
+        raise _no_rule(text, f"no metric before {rule['sign']}")
+    declared = _declared(rule)
+    factor, offset = _read_limit(text, declared, limit)
+    read = Rule(" ".join(text.split()), declared.name, rule["sign"] == ">=", factor=factor, offset=offset)
+    (_check_move if factor else _check_level)(read, declared)
+    return read
+
+
+def _no_rule(text: str, reason: str) -> UsageError:
+    return UsageError(f"invalid rule {text!r}: {reason}", hint=RULE_FORMS)
+
+
+def _declared(rule: re.Match[str]) -> Metric:
+    """The metric of the rule; an unknown one is answered with the rule that may be meant, and what else is wrong."""
+    try:
+        return catalog()[rule["metric"]]
+    except UnknownNameError as unknown:
+        if unknown.nearest is not None:
+            meant = f"{unknown.nearest} {rule['sign']} {rule['limit']}"
+            try:
+                read_rule(meant)
+                unknown.hint = f'did you mean "{meant}"?'
+            except UsageError as wrong:
+                unknown.hint = f"{unknown.hint} {wrong.hint}"
+        raise
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as it would be written.
+
+    >>> rule_text(read_rule("pass_rate >= -0.02"))
+    'pass_rate >= baseline - 0.02'
+    """
+    factor = "" if rule.factor in (0, 1) else f" * {rule.factor:g}"
+    offset = f" {'-' if rule.offset < 0 else '+'} {abs(rule.offset):g}" if rule.offset else ""
+    limit = f"baseline{factor}{offset}" if rule.relative else f"{rule.offset:g}"
+    return f"{rule.metric} {'>=' if rule.at_least else '<='} {limit}"
+
+
+def _is_limit(limit: re.Match[str]) -> bool:
+    """Whether the parts fit together: a factor needs the baseline, and what is added to it needs its sign."""
+    if limit["baseline"]:
+        return limit["number"] is None or limit["move"] is not None
+    return limit["factor"] is None and limit["number"] is not None
+
+
+def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[float, float]:
+    """What the baseline is multiplied by (0: the rule does not speak of it), and what is added."""
+    number = float(limit["number"] or 0) * (-1 if limit["move"] == "-" else 1)
+    # what can be negative has limits with a sign; 0.1 had no such metric in a gate
+    moves = limit["baseline"] or (limit["move"] and declared.bounds[0] >= 0)
+    factor = (float(limit["factor"]) if limit["factor"] else 1.0) if moves else 0.0
+    if moves and (factor == 0 or (limit["percent"] and number <= -100)):
+        raise UsageError(f"{text!r}: {declared.name} cannot fall by 100% or more")
+    if not limit["percent"]:
+        return factor, number
+    if not moves:
+        if not declared.is_fraction:
+            hint = f'"{declared.name} <= baseline * {1 + number / 100:g}"'
+            raise UsageError(
+                f"{text!r}: {declared.name} is not a fraction, so a percentage needs a baseline", hint=hint
+            )
+        return 0.0, number / 100
+    if limit["baseline"] and (declared.is_fraction or limit["factor"]):
+        points, share = f'"baseline {limit["move"]} {abs(number) / 100:g}"', f'"baseline * {1 + number / 100:g}"'
+        hint = f"{points} for percentage points, {share} for a fraction of the baseline"
+        raise UsageError(f"{text!r}: ambiguous percentage", hint=hint)
+    return 1 + number / 100, 0.0
+
+
+def _check_level(rule: Rule, declared: Metric) -> None:
+    """Reject a threshold that every value satisfies, or none."""
+    low, high = declared.bounds
+    always = rule.offset <= low if rule.at_least else rule.offset >= high
+    never = rule.offset > high if rule.at_least else rule.offset < low
+    if not (always or never):
+        return
+    message = (
+        f"{rule.text!r} is always {'true' if always else 'false'}: {declared.name} is between {low:g} and {high:g}"
+    )
+    sign = ">=" if rule.at_least else "<="
+    hint = f'to compare with the baseline: "{declared.name} {sign} baseline"'
+    if never and declared.is_fraction and rule.offset <= 100:
+        percentage = exact_percent(rule.offset / 100)
+        hint = f'"{declared.name} {sign} {rule.offset / 100:g}" or "{declared.name} {sign} {percentage}"'
+    raise UsageError(message, hint=hint)
+
+
+def _check_move(rule: Rule, declared: Metric) -> None:
+    """Reject a difference that is out of range: such a rule is always true or always false."""
+    low, high = declared.bounds
+    if rule.factor == 1 and abs(rule.offset) > high - low:
+        message = f"{rule.text!r}: {declared.name} is between {low:g} and {high:g}"
+        points = f" (1 percentage point is 0.01: {rule.offset / 100:g})" if declared.is_fraction else ""
+        hint = f"use a difference from {low - high:g} to {high - low:g}{points}"
+        raise UsageError(f"{message}, so it cannot change by {abs(rule.offset):g}", hint=hint)
+
+
+MAX_SEARCHED_TASKS = 100_000
+"""Largest sample size searched if all tasks are equal."""
+EASED_BY = 0.02
+"""Fraction of the metric's range by which a rule is relaxed if no sample size resolves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The figure or difference that a rule limits, and what it rests on."""
+
+    metric: str
+    relative: bool
+    """Whether it is a difference from the baseline."""
+    sides: tuple[float | None, float | None]
+    """The baseline times the rule's factor, and the candidate."""
+    interval: Interval
+    tasks: int
+    std_dev: float | None
+    """Standard deviation over tasks; None where they are all equal, and for a ratio of means."""
+    binary: bool
+    """Whether each task has one value a side, 0 or 1."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether many tasks have exactly the same value: then there is no variance to allow for."""
+        same = not catalog()[self.metric].is_ratio or (self.relative and self.interval.estimate == 0)
+        return same and self.std_dev is None and not self.interval.known and self.tasks >= FEW_DIFFER
+
+
+def status_of(rule: Rule, tested: Tested) -> GateStatus:
+    """Return pass if the whole interval satisfies the rule, fail if all of it violates it, else inconclusive."""
+    low, high = tested.interval.low, tested.interval.high
+    if tested.constant:
+        low = high = tested.interval.estimate
+    if rule.relative and is_infinite(tested.sides[0]) != is_infinite(tested.sides[1]):
+        # A cost of pass without a pass is infinite: no more tasks are needed to see that it exceeds any limit.
+        return "fail" if is_infinite(tested.sides[1]) != rule.at_least else "pass"
+    if low is None or high is None:
+        return "inconclusive"
+    # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
+    slack = 1e-12 * max(1.0, abs(rule.offset))
+    if rule.at_least:
+        return "pass" if low >= rule.offset - slack else "fail" if high < rule.offset - slack else "inconclusive"
+    return "pass" if high <= rule.offset + slack else "fail" if low > rule.offset + slack else "inconclusive"
+
+
+def is_infinite(value: float | None) -> bool:
+    """Whether there is a value and it is infinite."""
+    return value is not None and math.isinf(value)
+
+
+def tasks_to_resolve(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
+    """Return the sample size that resolves the rule, and the nearest resolvable rule if none does.
+
+    At 80% power for the observed difference and standard deviation; if all tasks are equal, the smallest sample size
+    that is conclusive.
+    """
+    estimate = tested.interval.estimate
+    if estimate is None or not math.isfinite(estimate):
+        return None, None
+    needed = _needed(rule, tested, estimate)
+    if needed is not None:
+        return max(needed, tested.tasks + 1), None  # these did not
+    low, high = catalog()[rule.metric].bounds
+    if not math.isfinite(high - low):
+        return None, None
+    eased = replace(rule, offset=rule.offset + EASED_BY * (high - low) * (-1 if rule.at_least else 1))
+    needed = _needed(eased, tested, estimate)
+    return (None, None) if needed is None else (needed, rule_text(eased))
+
+
+def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
+    std_dev = std_dev_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.std_dev)
+    if std_dev is None:
+        return _min_equal(rule, tested, estimate)
+    return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.confidence)
+
+
+def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
+    """Return the smallest conclusive sample size if all tasks equal these; None when there is none."""
+    if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
+        return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
+    few, many = 1, 2
+    while status_of(rule, _with_equal_tasks(tested, estimate, many)) == "inconclusive":
+        few, many = many, many * 2
+        if few >= MAX_SEARCHED_TASKS:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        if status_of(rule, _with_equal_tasks(tested, estimate, middle)) == "inconclusive":
+            few = middle
+        else:
+            many = middle
+    return many
+
+
+def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
+    """Return the same test with this many tasks, all with this value."""
+    level, bounds = tested.interval.confidence, catalog()[tested.metric].bounds
+    if tested.relative and tested.binary:
+        interval = paired_proportions(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
+    elif tested.relative:
+        interval = paired_plus_two(np.full(tasks, value), span=bounds[1] - bounds[0], level=level)
+    elif tested.binary:
+        interval = clopper_pearson(round(value * tasks), tasks, level=level)
+    else:
+        interval = bounded_mean(np.full(tasks, value), bounds=bounds, level=level)
+    return replace(tested, interval=interval, tasks=tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Outcome of the metric in plain figures, without the rule's factor."""
+
+    baseline: float | None
+    candidate: float | None
+    change: float | None
+    bounds: SensitivityBounds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCheck:
+    """Result of one rule."""
+
+    rule: Rule
+    status: GateStatus
+    sentence: str
+    interval: Interval
+    """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
+    tasks: int
+    baseline: float | None
+    candidate: float | None
+    difference: float | None
+    """The candidate's value minus the baseline's."""
+    tasks_needed: int | None
+    """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
+    resolvable_rule: str | None
+    """Nearest rule that `tasks_needed` tasks resolve, if no sample size resolves this one."""
+
+
+def check(
+    rule: Rule,
+    samples: Samples,
+    candidate: Mask,
+    baseline: Mask,
+    *,
+    options: StatisticsOptions,
+    otherwise: Samples | None = None,
+) -> RuleCheck:
+    """Check one rule: pass, fail or inconclusive.
+
+    `otherwise` has runs without a verdict counted the other way: a rule on which the two disagree is inconclusive.
+    """
+    tested = _tested(rule, samples, candidate, baseline, options)
+    moved = _moved(rule, samples, candidate, baseline, tested, options)
+    status, why, either_way = status_of(rule, tested), "", ""
+    needed, resolvable = None, None
+    if status == "inconclusive":
+        needed, resolvable = tasks_to_resolve(rule, tested)
+        why = _required_sample(rule, tested, needed, resolvable)
+    if otherwise is not None:
+        other = _tested(rule, otherwise, candidate, baseline, options)
+        if status_of(rule, other) != status:
+            why = why or f"; {DEPENDS_ON_UNSCORED}{_worst_case(rule, moved)}."
+            either_way = _either_way(rule, tested, other, samples.profile.unscored)
+            status = "inconclusive"
+    tried = samples.attempted(candidate) & (samples.attempted(baseline) if rule.relative else True)
+    seen = _sentence(rule, moved, tested, tried=int(tried.sum()))
+    sentence = f"{seen}: {status}{why or '.'}{either_way}"
+    return RuleCheck(
+        rule=rule,
+        status=status,
+        sentence=sentence,
+        interval=tested.interval,
+        tasks=tested.tasks,
+        baseline=moved.baseline,
+        candidate=moved.candidate,
+        difference=moved.change,
+        tasks_needed=needed,
+        resolvable_rule=resolvable,
+    )
+
+
+def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, options: StatisticsOptions) -> Tested:
+    """What the rule's offset limits: the candidate's difference from what it makes of the baseline, or its figure."""
+    if not rule.relative:
+        return _level(rule, samples, candidate, options)
+    scaled = samples if rule.factor == 1 else samples.scaled(rule.metric, rule.factor, baseline)
+    compared = difference(scaled, baseline, candidate, rule.metric, options=options)
+    single = compared.runs == (compared.tasks, compared.tasks)
+    return Tested(
+        metric=rule.metric,
+        relative=True,
+        sides=(compared.baseline, compared.candidate),
+        interval=compared.interval,
+        tasks=compared.tasks,
+        std_dev=compared.std_dev,
+        binary=single and scaled.binary(rule.metric),
+    )
+
+
+def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOptions) -> Tested:
+    """The candidate's own figure over all its tasks, with the interval that `measure` gives it."""
+    declared, groups = catalog()[rule.metric], np.where(candidate, 0, -1)
+    name = half_names(rule.metric)[0] if declared.is_ratio else rule.metric
+    values = samples.known(name)
+    if isinstance(values, Missing):
+        interval = no_interval(values.reason, method=options.method, n=0, clusters=0, level=options.level)
+        return Tested(rule.metric, False, (None, None), interval, 0, None, binary=False)
+    figures = samples.figures(rule.metric, groups, 1)
+    method = options.method
+    if method == "paired-t":  # Student's, of one side
+        method = "fieller" if declared.is_ratio else "clustered"
+    interval = scores_of(samples, groups, rule.metric, figures, level=options.level, method=method)[0]
+    by_task = samples.by_task(name, candidate)
+    means = by_task.mean[by_task.usable]
+    varied = not declared.is_ratio and len(means) > 1 and np.isfinite(means).all() and np.ptp(means) > 0
+    return Tested(
+        metric=rule.metric,
+        relative=False,
+        sides=(None, None if np.isnan(figures[0]) else float(figures[0])),
+        interval=interval,
+        tasks=len(means),
+        std_dev=float(np.sort(means).std(ddof=1)) if varied else None,
+        binary=samples.binary(rule.metric) and int(by_task.known.sum()) == len(means),
+    )
+
+
+def _moved(
+    rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, tested: Tested, options: StatisticsOptions
+) -> _Moved:
+    if not rule.relative:
+        return _Moved(None, tested.sides[1], None)
+    plain = difference(samples, baseline, candidate, rule.metric, options=options)
+    return _Moved(plain.baseline, plain.candidate, plain.value, plain.bounds)
+
+
+def _worst_case(rule: Rule, moved: _Moved) -> str:
+    if moved.bounds is None:
+        return ""
+    unit = catalog()[rule.metric].unit
+    ends = bounds_text(moved.bounds.low, moved.bounds.high, unit, of_difference=True)
+    return f" (worst-case bounds of the difference: {ends})"
+
+
+def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str:
+    """Return the result of both ways of counting runs without a verdict, and what to do."""
+    excluded, failed = (tested, other) if unscored == "exclude" else (other, tested)
+    return (
+        f" Runs without a verdict excluded: {_figure(rule, excluded)}; counted as failed: {_figure(rule, failed)}."
+        " Score or re-run them."
+    )
+
+
+def _figure(rule: Rule, tested: Tested) -> str:
+    unit = catalog()[rule.metric].unit
+    before, now = ("unknown" if side is None else quantity(side, unit) for side in tested.sides)
+    scaled = f"{rule.factor:g} times the baseline, " if rule.factor not in (0, 1) else ""
+    against = f" vs. {scaled}{before}" if rule.relative else ""
+    return f"{now}{against} ({status_of(rule, tested)})"
+
+
+def _required_sample(rule: Rule, tested: Tested, needed: int | None, resolvable: str | None) -> str:
+    power = f"({percent(POWER, decimals=0)} power)"
+    if needed is not None and resolvable is None:
+        return f". About {counted(needed, 'task')} needed {power}."
+    if needed is not None:
+        return f". No sample size resolves this rule; {resolvable} needs about {counted(needed, 'task')} {power}."
+    seen = tested.interval.estimate
+    if seen is not None and math.isclose(seen, rule.offset, abs_tol=1e-12):
+        return ". The estimate equals the limit, so no sample size resolves this rule."
+    return ""
+
+
+def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
+    """Return the estimate, its interval and the limit, without the verdict."""
+    declared = catalog()[rule.metric]
+    unit, title = declared.unit, declared.title
+    if moved.candidate is None or (rule.relative and moved.baseline is None):
+        return f"{title} is unknown ({tested.interval.reason or 'no task in common'})"
+    now = quantity(moved.candidate, unit)
+    noun = "task" if moved.baseline is None else "shared task"
+    tasks = f"{tested.tasks:,} of {counted(tried, noun)}" if tested.tasks < tried else counted(tested.tasks, noun)
+    if moved.baseline is None:
+        text, details = f"{title} is {now} on {tasks}", []
+    else:
+        before = quantity(moved.baseline, unit)
+        moves = f"changed from {before} to {now}" if moved.change != 0 else f"is unchanged at {now}"
+        text = f"{title} {moves} on {tasks}"
+        details = [difference_text(moved.change, unit, signed=True)] if moved.change else []
+        if is_infinite(moved.baseline) != is_infinite(moved.candidate):
+            return text
+    details += ["equal on every task"] if tested.constant else _interval_details(rule, tested, unit)
+    return f"{text} ({'; '.join(details)}){_limit(rule, moved, unit)}"
+
+
+def _interval_details(rule: Rule, tested: Tested, unit: str) -> list[str]:
+    interval = tested.interval
+    if interval.low is None or interval.high is None:
+        return [interval.reason or "no interval"]
+    limits = bounds_text(interval.low, interval.high, unit, bare=rule.relative, of_difference=rule.relative)
+    scaled = []
+    if rule.relative and rule.factor != 1 and interval.estimate is not None:
+        side = "below" if interval.estimate < 0 else "above"
+        scaled = [f"{difference_text(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"]
+    label = f", {interval.label}" if interval.label else ""
+    return [*scaled, f"{interval_name(interval.confidence)} {limits}{label}"]
+
+
+def _limit(rule: Rule, moved: _Moved, unit: str) -> str:
+    """Return the limit in the unit of the metric."""
+    word = "at least" if rule.at_least else "at most"
+    if not rule.relative:
+        return f"; limit: {word} {quantity(rule.offset, unit)}"
+    if rule.factor == 1 and rule.offset == 0:
+        return f"; limit: {word} the baseline"
+    if rule.factor != 1 and moved.baseline is not None:
+        limit = quantity(rule.factor * moved.baseline + rule.offset, unit)
+        offset = f" {difference_text(rule.offset, unit, signed=True)}" if rule.offset else ""
+        return f"; limit: {word} {limit} ({rule.factor:g} times the baseline{offset})"
+    change = "a decrease" if rule.offset < 0 else "an increase"
+    bound = "at most" if rule.at_least == (rule.offset < 0) else "at least"
+    return f"; limit: {change} of {bound} {difference_text(abs(rule.offset), unit)}"
