@@ -40,7 +40,7 @@ COMMANDS: dict[str, set[str]] = {
     "demo/_examples.py": {"--by", "--baseline", "--rule", "--contract", "--store", "--out"},
     "mappings/_suggestion.py": {"--map"},
     "option_names.py": {"--no-"},
-    "questions/_commands.py": {"--no-"},
+    "questions/_declaration.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
     "reports/_dashboard_forms.py": {"--reason", "--reviewer", "--score"},
     "questions/arena/agent.py": {"--agent"},

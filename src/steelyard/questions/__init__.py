@@ -45,26 +45,18 @@ if TYPE_CHECKING:
     from steelyard.questions._arena_views import (
         watch_arena as watch_arena,
     )
-    from steelyard.questions._commands import (
-        command_text as command_text,
-        option_texts as option_texts,
-    )
     from steelyard.questions._declaration import (
         REQUIRED as REQUIRED,
         Option as Option,
         Options as Options,
+        command_text as command_text,
         doc as doc,
+        option_texts as option_texts,
         split_names as split_names,
     )
     from steelyard.questions._figure_options import (
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
-    )
-    from steelyard.questions._opening_runs import (
-        EngineName as EngineName,
-        Progress as Progress,
-        Runs as Runs,
-        reporting as reporting,
     )
     from steelyard.questions._options import (
         Count as Count,
@@ -93,6 +85,12 @@ if TYPE_CHECKING:
         question_names as question_names,
         question_summary as question_summary,
         unplaced_arena_questions as unplaced_arena_questions,
+    )
+    from steelyard.questions._run_input import (
+        EngineName as EngineName,
+        Progress as Progress,
+        Runs as Runs,
+        reporting as reporting,
     )
     from steelyard.questions._run_rows import (
         RunList as RunList,

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
-from steelyard.questions._checking_profiles import check_profile
 from steelyard.questions._declaration import Options, doc
-from steelyard.questions._opening_runs import EngineName, Reading
-from steelyard.questions._options import (
-    Names,
-    PricedRunOptions,
-    ProfileName,
-)
+from steelyard.questions._options import Names, PricedRunOptions, ProfileName
+from steelyard.questions._run_input import EngineName, Reading
+from steelyard.records import sum_in_order
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
     from steelyard.questions.analysis import StatisticsOptions
+
 
 Order = Literal["mean", "bradley-terry", "ranked-pairs"]
 MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
@@ -39,6 +36,25 @@ class ProfileOptions(Options):
         chosen = self.profile if isinstance(self.profile, Profile) else load_profile(self.profile)
         check_profile(chosen)
         return chosen
+
+
+def check_profile(profile: Profile) -> None:
+    """Reject a profile of another specification, or with a constant that no formula has."""
+    if profile.spec != "outcome":
+        raise UsageError(
+            f"profile {profile.name!r} is for the {profile.spec} specification",
+            hint="use an outcome profile (see: steelyard profiles)",
+        )
+    from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
+
+    known: dict[str, Any] = catalog().constants()
+    for name in profile.constants:
+        if name not in known:
+            raise UnknownNameError("constant", name, known, where=profile.name)
+    weights = constants_of(catalog()["composite_score"], profile).values()
+    if min(weights) < 0 or sum_in_order(weights) <= 0:
+        message = "pass_weight and impl_weight must be non-negative and have a positive sum"
+        raise UsageError(message, where=profile.name)
 
 
 class VerdictOptions(ProfileOptions):

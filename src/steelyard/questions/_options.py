@@ -16,7 +16,7 @@ from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.profiles import Profile
 from steelyard.questions._declaration import Options, doc
-from steelyard.questions._opening_runs import (
+from steelyard.questions._run_input import (
     EngineName,
     PathInput,
     Reading,

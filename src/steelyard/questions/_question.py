@@ -36,8 +36,8 @@ from steelyard.errors import UnknownKeyError, UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.questions._answer import home_name
 from steelyard.questions._declaration import Options
-from steelyard.questions._opening_runs import Progress, current_progress, prices_of, reject_unrecognized, reporting
 from steelyard.questions._options import Names, Texts
+from steelyard.questions._run_input import Progress, current_progress, prices_of, reject_unrecognized, reporting
 from steelyard.records import Scope, problem_text
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.option_names import option
 from steelyard.questions._arena import open_arena
-from steelyard.questions._opening_runs import RecordReader, open_mapping, reject_unrecognized
 from steelyard.questions._options import RunOptions
-from steelyard.questions._sorted_inputs import SortedInputs, sort_inputs
+from steelyard.questions._run_input import InputsByKind, RecordReader, open_mapping, reject_unrecognized, sort_inputs
 from steelyard.questions.read import read
 from steelyard.records import Run
 from steelyard.settings import is_stdin
@@ -91,7 +90,7 @@ class RunsSource:
         self._read_at: str | None = None
         self._table: RunTable | None = None
         self._entries: dict[str, PlacedRun] | None = None
-        self._sorted: SortedInputs | None = None
+        self._sorted: InputsByKind | None = None
 
     @property
     def hidden(self) -> dict[str, str]:
@@ -155,7 +154,7 @@ class RunsSource:
             for id_, entry in self.entries().items()
         }
 
-    def sorted_inputs(self) -> SortedInputs:
+    def sorted_inputs(self) -> InputsByKind:
         """Return the paths by content: runs, repeated answers, timings."""
         with self._current():
             if self._sorted is None:

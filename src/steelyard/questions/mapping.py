@@ -11,7 +11,7 @@ from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.files import Budget, piped
 from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
 from steelyard.mappings import SuggestedMapping, suggest
-from steelyard.questions._opening_runs import PathInput
+from steelyard.questions._run_input import PathInput
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import PIPED, is_stdin, named_path

@@ -12,7 +12,6 @@ from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.pages import OnDemand
 from steelyard.prices import cost_of, open_price_table
-from steelyard.questions._opening_runs import PathInput, Runs, each_input, log_places, reject_labels, table_of
 from steelyard.questions._options import ReadOptions
 from steelyard.questions._question import question
 from steelyard.questions._read_summary import (
@@ -23,6 +22,7 @@ from steelyard.questions._read_summary import (
     rejected_record,
     total_of,
 )
+from steelyard.questions._run_input import PathInput, Runs, each_input, log_places, reject_labels, table_of
 from steelyard.records import (
     TOKEN_KINDS,
     Finding,

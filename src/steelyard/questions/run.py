@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.questions._commands import command_text
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._opening_runs import Progress, current_progress
+from steelyard.questions._declaration import Options, command_text, doc
 from steelyard.questions._options import Names
 from steelyard.questions._plan_outcomes import (
     ExportCommand,
@@ -21,6 +19,7 @@ from steelyard.questions._plan_outcomes import (
     PlanRun,
 )
 from steelyard.questions._question import question
+from steelyard.questions._run_input import Progress, current_progress
 from steelyard.questions.run_list import RUNS, PlanInput, PlanTrials, more_tasks, of_states, plan_folder, setting_text
 from steelyard.records import Finding, Place, one_a_kind, sum_of_known
 from steelyard.runner import (

@@ -21,9 +21,9 @@ from steelyard.prices import PriceTable, open_price_table, token_cost
 from steelyard.profiles import Profile, default_profile
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import MeasureOptions, VerdictOptions
-from steelyard.questions._opening_runs import Measurable, RecordReader
 from steelyard.questions._options import Names, PricedRunOptions
 from steelyard.questions._question import question
+from steelyard.questions._run_input import Measurable, RecordReader
 from steelyard.questions.explain._answer import (
     ExplainedValue as ExplainedValue,
     Explanation as Explanation,

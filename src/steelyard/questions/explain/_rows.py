@@ -11,9 +11,8 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.option_names import option
 from steelyard.profiles import default_profile
-from steelyard.questions._measured_rows import attempt_id, benchmark_figures
-from steelyard.questions._measured_tables import arena_of, measured_result
-from steelyard.questions._opening_runs import Measurable
+from steelyard.questions._measured_tables import arena_of, attempt_id, benchmark_figures, measured_result
+from steelyard.questions._run_input import Measurable
 from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
 from steelyard.questions.repeatability import PromptResult, Repeatability
 from steelyard.questions.speedup import SpeedupResult

@@ -16,10 +16,10 @@ from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions
-from steelyard.questions._opening_runs import RecordReader, Runs
+from steelyard.questions._group_keys import keys_with_scheme
 from steelyard.questions._options import Names, RunOptions
 from steelyard.questions._question import question
-from steelyard.questions._tiers import keys_with_scheme
+from steelyard.questions._run_input import RecordReader, Runs
 from steelyard.questions.judges._answer import (
     Agreement as Agreement,
     JudgePair as JudgePair,

@@ -13,8 +13,8 @@ from steelyard.option_names import option
 from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable
 from steelyard.questions._question import question
+from steelyard.questions._run_input import Measurable
 from steelyard.questions.measure._answer import (
     FIGURES as FIGURES,
     OF_COMPONENT as OF_COMPONENT,

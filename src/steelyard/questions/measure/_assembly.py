@@ -25,7 +25,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.option_names import option
 from steelyard.profiles import Profile
-from steelyard.questions._tiers import keys_with_scheme, tier_name
+from steelyard.questions._group_keys import keys_with_scheme, tier_name
 from steelyard.questions.measure._answer import (
     SHOWN,
     ComponentUsage,

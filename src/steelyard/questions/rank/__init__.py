@@ -14,11 +14,10 @@ from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import RankOptions
-from steelyard.questions._grouping import VARYING, default_keys
+from steelyard.questions._group_keys import VARYING, default_keys, keys_with_scheme
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable
 from steelyard.questions._question import question
-from steelyard.questions._tiers import keys_with_scheme
+from steelyard.questions._run_input import Measurable
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.measure import checked_keys
 from steelyard.questions.rank._answer import (

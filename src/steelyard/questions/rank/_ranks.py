@@ -16,7 +16,7 @@ from steelyard.errors import NoValidInputError, UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._figure_options import Order
-from steelyard.questions._tiers import tier_name
+from steelyard.questions._group_keys import tier_name
 from steelyard.questions.analysis._differences import StatisticsOptions, gap_of, linearized, runs_to_permute
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names, scores_of
 from steelyard.questions.rank._answer import PassEstimate, RankedGroup, RankInterval

@@ -18,7 +18,7 @@ from steelyard.metrics import catalog, constants_of
 from steelyard.option_names import option
 from steelyard.pages import check_folder, csv_cell, writing
 from steelyard.profiles import Profile, load_profile
-from steelyard.questions._opening_runs import current_progress, each_input
+from steelyard.questions._run_input import current_progress, each_input
 from steelyard.questions.repeatability._answer import (
     CanonInfo,
     OutputSample,

@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.questions._measured_tables import arena_of, is_arena, open_table, usual_metrics
-from steelyard.questions._opening_runs import Measurable, each_input, reject_labels, table_of
 from steelyard.questions._question import question
+from steelyard.questions._run_input import Measurable, each_input, reject_labels, sort_inputs, table_of
 from steelyard.questions._run_rows import listed_runs
-from steelyard.questions._sorted_inputs import sort_inputs
 from steelyard.questions.report._answer import (
     RESULTS,
     Report as Report,
     ReportInput as ReportInput,
     ReportOutput as ReportOutput,
 )
-from steelyard.questions.report._options import ReportOptions as ReportOptions
 from steelyard.questions.report._page import page as page
-from steelyard.questions.report._sections import ReportSections
+from steelyard.questions.report._sections import ReportOptions as ReportOptions, ReportSections
 from steelyard.records import Finding, set_aside_findings
 from steelyard.version import __version__
 

@@ -2,43 +2,139 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import structs
 
-from steelyard.errors import InputError, UnknownNameError, UsageError
+from steelyard.errors import InputError, UnknownNameError, UnreadableFileError, UsageError
+from steelyard.files import file_chunks
 from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._commands import command_of
-from steelyard.questions._declaration import Options
+from steelyard.questions._declaration import Options, command_of, doc
 from steelyard.questions._figure_options import MeasureOptions, RankOptions
-from steelyard.questions._grouping import default_keys
+from steelyard.questions._group_keys import default_keys
 from steelyard.questions._measured_tables import is_arena
-from steelyard.questions._opening_runs import EVERY_RUN, RecordReader, current_progress
-from steelyard.questions._sorted_inputs import SortedInputs
+from steelyard.questions._options import Names
+from steelyard.questions._run_input import EVERY_RUN, InputsByKind, RecordReader, current_progress
 from steelyard.questions.compare import CompareOptions, compare
+from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions, CompletenessSummary
 from steelyard.questions.judges import JudgesOptions, judges
 from steelyard.questions.measure import ALL, measure
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, RepeatabilityOptions, repeatability
 from steelyard.questions.report._answer import ReportInput, ReportOutput
-from steelyard.questions.report._inputs import described_inputs
-from steelyard.questions.report._options import SECTIONS, ReportOptions
-from steelyard.questions.report._record_sums import RecordSums
 from steelyard.questions.show import PIECE_CHARACTERS
 from steelyard.questions.speedup import SpeedupOptions, speedup
-from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
-from steelyard.settings import STDIN, is_stdin
+from steelyard.questions.usage import UsageAdding, UsageOptions, UsageSummary
+from steelyard.records import Finding, Run, RunChooser, encode_run, key_of, set_aside_findings
+from steelyard.settings import STDIN, is_stdin, shown_path
 
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
+
+
+def described_inputs(given: Sequence[Path | PlacedRun]) -> tuple[ReportInput, ...]:
+    """Each path with its digest, and all records together."""
+    described = [
+        ReportInput(name=str(shown_path(path)), sha256=_path_digest(path)) for path in given if isinstance(path, Path)
+    ]
+    records = [each for each in given if not isinstance(each, Path)]
+    if records:
+        digest = hashlib.sha256(b"".join(encode_run(each.run) + b"\n" for each in records))
+        described.append(ReportInput(name=f"{len(records):,} records", sha256=digest.hexdigest()))
+    return tuple(described)
+
+
+def _path_digest(path: Path) -> str | None:
+    """Of a file's bytes; of a folder's files with their names, in the order of names."""
+    try:
+        if path.is_file():
+            return _file_digest(path)
+        if not path.is_dir():
+            return None
+        whole = hashlib.sha256()
+        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            whole.update(f"{_file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
+        return whole.hexdigest()
+    except (OSError, UnreadableFileError):
+        return None  # the reader reports the error
+
+
+def _file_digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    for chunk in file_chunks(path):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+SECTIONS = (
+    "rank",
+    "measure",
+    "compare",
+    "judges",
+    "repeatability",
+    "speedup",
+    "usage",
+    "completeness",
+    "findings",
+    "runs",
+    "outputs",
+)
+"""Sections of a report, in order."""
+
+
+class ReportOptions(RankOptions):
+    """Options of `report`."""
+
+    title: str | None = doc("Report title.", default=None)
+    sections: Names = doc(f"Comma-separated sections (default: all): {', '.join(SECTIONS)}.", default=())
+    with_outputs: bool = doc("Include agent outputs, up to 64,000 characters each.", default=False)
+    redact: bool = doc("Redact API keys and tokens.", default=True)
+
+
+Asked: TypeAlias = dict[str, UsageOptions | CompletenessOptions]
+
+
+class RecordSums:
+    """Takes records one after another; a section that is not asked for takes none."""
+
+    def __init__(self, options: ReportOptions, sections: Sequence[str]) -> None:
+        shared = {name: getattr(options, name) for name in ("set", "map", "where", "since", "until", "prices")}
+        # UTC, so that a report does not depend on where it is made; its figure shows the days
+        usage, completeness = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CompletenessOptions(**shared)
+        wanted: Asked = {"usage": usage, "completeness": completeness}
+        self.asked = {name: wanted[name] for name in wanted if name in sections}
+        self._adding, self._counting = UsageAdding(usage), CompletenessCounting(completeness)
+        self._chooser = RunChooser(self._adding.choice)
+
+    def add_calls(self, run: Run, id_: str) -> None:
+        """The calls of a run, of which each has its own time."""
+        if "usage" in self.asked and self._chooser.keeps(run):
+            self._adding.add(run, id_)
+
+    def add_fields(self, run: Run) -> None:
+        """The fields of a run that was chosen."""
+        if "completeness" in self.asked:
+            self._counting.add(run)
+
+    def used(self, *, rejected_count: int) -> UsageSummary | None:
+        """Return the usage of the calls; None if neither cost nor tokens are known."""
+        summary = self._adding.summary((), rejected_count=rejected_count)
+        is_known = summary.total.cost_usd is not None or summary.total.total_tokens is not None
+        return summary if is_known and summary.total.runs else None
+
+    def covered(self) -> CompletenessSummary:
+        """Completeness of the runs."""
+        return self._counting.summary(())
+
 
 MAX_OUTPUTS, MAX_OUTPUT_CHARS = 1_000, 16_000_000
 
@@ -56,7 +152,7 @@ class ReportSections:
     options: ReportOptions
     source: Any = None
     """What runs are ranked, measured and compared from: a table of chosen runs, or an arena (Any: imported late)."""
-    inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
+    inputs: InputsByKind = field(default_factory=lambda: InputsByKind((), (), ()))
     all_inputs: Sequence[Path | PlacedRun] = ()
     described: tuple[ReportInput, ...] = ()
     results: dict[str, Answer] = field(default_factory=dict)

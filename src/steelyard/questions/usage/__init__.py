@@ -23,15 +23,15 @@ from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
-from steelyard.questions._opening_runs import (
+from steelyard.questions._options import Moment, Names, PricedRunOptions
+from steelyard.questions._question import log_question
+from steelyard.questions._run_input import (
     CustomFieldsSeen,
     LogLocation,
     RecordReader,
     Runs,
     runs_or_logs,
 )
-from steelyard.questions._options import Moment, Names, PricedRunOptions
-from steelyard.questions._question import log_question
 from steelyard.questions.usage._answer import (
     UsageBudget as UsageBudget,
     UsageCount as UsageCount,

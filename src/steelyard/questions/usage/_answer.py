@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.formatting import exact_dollars, quantity
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._opening_runs import LogLocation
+from steelyard.questions._run_input import LogLocation
 from steelyard.records import TOKEN_KINDS, Finding, Zone, zone_of
 
 BudgetStatus = Literal["pass", "fail", "inconclusive"]

@@ -1,4 +1,4 @@
-"""From paths, records, plain values or data frames to a table of runs."""
+"""Inputs of questions: paths, records, dicts or data frames, to whole records or a table of runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from steelyard.records import (
     is_custom_field,
     set_aside_findings,
 )
-from steelyard.settings import GIVEN_RECORDS, named_path
+from steelyard.settings import GIVEN_RECORDS, is_stdin, named_path
 from steelyard.tables import NamedRun, each_once, gather, without_collection
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from steelyard.questions.repeatability import Repeatability
     from steelyard.questions.speedup import SpeedupResult
     from steelyard.tables import Cluster, RunTable, TableBuilder, TableSource
+
 
 PathInput = str | PathLike[str]
 RecordInput: TypeAlias = Run | AbstractMapping[str, Any]  # Any: values of a record's fields
@@ -445,3 +446,40 @@ class CustomFieldsSeen:
         for key in self._asked:
             if key not in self._seen:
                 raise UnknownNameError("custom field", key, self._seen)
+
+
+@dataclass(frozen=True, slots=True)
+class InputsByKind:
+    """Inputs by content; a file may contain both runs and timings."""
+
+    runs: tuple[Path | PlacedRun, ...]
+    experiments: tuple[Path, ...]
+    """Experiment files with answers, canon and repairs."""
+    timings: tuple[Path, ...]
+
+
+def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> InputsByKind:
+    """Sort the inputs by content; unrecognized ones are left to the reader of runs.
+
+    What a mapping reads are runs.
+    """
+    if mapped:
+        return InputsByKind(tuple(given), (), ())
+    from steelyard.questions.repeatability import looks_like_experiment  # brings rapidfuzz
+    from steelyard.questions.speedup._timing_files import timings_in  # brings numpy and SciPy
+
+    runs: list[Path | PlacedRun] = []
+    experiments: list[Path] = []
+    timings: list[Path] = []
+    for each in given:
+        if isinstance(each, PlacedRun) or is_stdin(each) or not each.exists():
+            runs.append(each)
+        elif each.is_file() and looks_like_experiment(each):
+            experiments.append(each)
+        else:
+            if each.is_dir():
+                experiments += sorted(file for file in each.rglob("*.json") if looks_like_experiment(file))
+            found = timings_in(each)
+            timings += [each] if found else []
+            runs += [each] if found != "alone" else []
+    return InputsByKind(tuple(runs), tuple(experiments), tuple(timings))
