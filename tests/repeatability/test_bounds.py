@@ -12,7 +12,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import ProfileError
-from steelyard.questions.repeatability import Oracle, RepairBudget, Repaired, _rewrites, _source_code, repair
+from steelyard.questions.repeatability import Oracle, RepairBudget, RepairResult, _rewrites, _source_code, repair
 from steelyard.questions.repeatability._contract import Constraints, Contract
 from steelyard.questions.repeatability._normalization import normalize
 from steelyard.questions.repeatability._repair import STEPS
@@ -48,7 +48,7 @@ SHAPES = {
 }
 
 
-def toward_canon(code: str, *, canon: str = CANON, work: int = 4_000_000, checks: int = 60) -> Repaired:
+def toward_canon(code: str, *, canon: str = CANON, work: int = 4_000_000, checks: int = 60) -> RepairResult:
     budget = RepairBudget(work=work, checks=checks)
     return repair(code, canon=canon, oracle=Oracle(LENIENT), level="ast", budget=budget)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.metrics import catalog
-from steelyard.questions.repeatability import Compared, prompt_intervals, prompt_metrics
+from steelyard.questions.repeatability import MetricInputs, prompt_intervals, prompt_metrics
 from steelyard.records import Missing
 from steelyard.statistics import clopper_pearson, modal_mass
 
@@ -14,9 +14,11 @@ distances = st.sampled_from([0.0, 0.05, 0.1, 0.5, 1.0]) | st.floats(0, 1)
 samples = st.lists(st.tuples(st.sampled_from("abcd"), distances, distances), max_size=12)
 
 
-def compared(rows: list[tuple[str, float, float]], *, has_canon: bool = True) -> Compared:
+def compared(rows: list[tuple[str, float, float]], *, has_canon: bool = True) -> MetricInputs:
     signatures = [row[0] for row in rows]
-    return Compared(signatures, signatures, [row[1] for row in rows], [row[2] for row in rows], signatures, has_canon)
+    return MetricInputs(
+        signatures, signatures, [row[1] for row in rows], [row[2] for row in rows], signatures, has_canon
+    )
 
 
 @given(samples, st.booleans())
@@ -129,6 +131,6 @@ def test_only_the_canon_itself_counts_as_the_canon() -> None:
 def test_equal_distances_between_outputs_have_that_mean() -> None:
     # "aaaaaaaaab", "aaaaaaaaac" and "aaaaaaaaad" are 0.1 apart each; 0.1 + 0.1 + 0.1 rounded, over 3, would be more
     texts = ["a" * 9 + last for last in "bcd"]
-    given = Compared(texts, texts, [0.1] * 3, [0.1] * 3, texts, has_canon=True)
+    given = MetricInputs(texts, texts, [0.1] * 3, [0.1] * 3, texts, has_canon=True)
     metrics = prompt_metrics(given, tau=0.1)
     assert (metrics["mean_pairwise_distance"], metrics["mu_pre"]) == (0.1, 0.1)

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError
-from steelyard.questions.repeatability import Oracle, Repaired, repair
+from steelyard.questions.repeatability import Oracle, RepairResult, repair
 from steelyard.questions.repeatability._contract import Case, Constraints, Contract, RepairBounds
 from steelyard.questions.repeatability._distance import distance
 from steelyard.questions.repeatability._normalization import normalize
@@ -17,7 +17,7 @@ QUICK = {"deadline": None, "phases": [Phase.explicit, Phase.generate], "suppress
 LENIENT = Contract(id="law", entry_point="f", constraints=Constraints(forbidden=("eval",)))
 
 
-def toward(code: str, canon: str, contract: Contract = LENIENT) -> Repaired:
+def toward(code: str, canon: str, contract: Contract = LENIENT) -> RepairResult:
     return repair(code, canon=canon, oracle=Oracle(contract), level="ast")
 
 

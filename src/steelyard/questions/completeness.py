@@ -108,7 +108,7 @@ def completeness(runs: Runs | None, options: CompletenessOptions) -> Completenes
     >>> sy.completeness([{"task": "t", "passed": True}, {"task": "u"}])
     CompletenessSummary(Of 2 runs, 1 has a verdict, 0 have a cost, 0 have tokens)
     """
-    counting = CompletenessCounting(options)
+    counting = CompletenessCounts(options)
     inputs, searched_paths = runs_or_logs(runs)
     reader = RecordReader(options.reading())
     for _, entry in reader.read(inputs):
@@ -117,7 +117,7 @@ def completeness(runs: Runs | None, options: CompletenessOptions) -> Completenes
     return counting.summary(findings, rejected_count=len(reader.set_aside), searched_paths=searched_paths)
 
 
-class CompletenessCounting:
+class CompletenessCounts:
     """Counts the fields of runs as the options ask."""
 
     def __init__(self, options: CompletenessOptions) -> None:

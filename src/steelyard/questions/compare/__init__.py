@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from steelyard.engines import Key
     from steelyard.pages import Column, Page, PageTable, Style
     from steelyard.questions.analysis import Difference, Mask, Samples, StatisticsOptions
-    from steelyard.questions.compare._verdicts import Judged
+    from steelyard.questions.compare._verdicts import JudgedDifference
     from steelyard.statistics import Ints
     from steelyard.tables import RunTable
 
@@ -324,7 +324,7 @@ def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
     return " of ".join([*([metric] if metrics > 1 else []), *([b.choice] if sides > 1 else [])])
 
 
-def _metric_difference(judged: Judged) -> MetricDifference:
+def _metric_difference(judged: JudgedDifference) -> MetricDifference:
     from steelyard.statistics import POWER, size_word  # brings numpy and scipy
 
     found, needed = judged.difference, judged.sample_size

@@ -275,7 +275,7 @@ def otherwise_text(difference: Difference, other: Difference, unscored: str) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedDifference:
     """A difference with its verdict."""
 
     difference: Difference
@@ -317,7 +317,7 @@ def judge(
     otherwise: tuple[Difference, Verdict],
     unscored: str,
     effect_size: float | None = None,
-) -> Judged:
+) -> JudgedDifference:
     """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
     `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
@@ -328,7 +328,7 @@ def judge(
     text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
     text += otherwise_text(difference, otherwise[0], unscored)
     wanted = None if effect_size is None else sample_size_for(difference, effect_size, comparisons)
-    return Judged(
+    return JudgedDifference(
         difference=difference,
         adjusted_p=adjusted,
         verdict=INCONCLUSIVE if rests else concluded,

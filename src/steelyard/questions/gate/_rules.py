@@ -185,7 +185,7 @@ EASED_BY = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class RuleEstimate:
     """The figure or difference that a rule limits, and what it rests on."""
 
     metric: str
@@ -207,7 +207,7 @@ class Tested:
         return same and self.std_dev is None and not self.interval.known and self.tasks >= FEW_DIFFER
 
 
-def status_of(rule: Rule, tested: Tested) -> GateStatus:
+def status_of(rule: Rule, tested: RuleEstimate) -> GateStatus:
     """Return pass if the whole interval satisfies the rule, fail if all of it violates it, else inconclusive."""
     low, high = tested.interval.low, tested.interval.high
     if tested.constant:
@@ -229,7 +229,7 @@ def is_infinite(value: float | None) -> bool:
     return value is not None and math.isinf(value)
 
 
-def tasks_to_resolve(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
+def tasks_to_resolve(rule: Rule, tested: RuleEstimate) -> tuple[int | None, str | None]:
     """Return the sample size that resolves the rule, and the nearest resolvable rule if none does.
 
     At 80% power for the observed difference and standard deviation; if all tasks are equal, the smallest sample size
@@ -249,14 +249,14 @@ def tasks_to_resolve(rule: Rule, tested: Tested) -> tuple[int | None, str | None
     return (None, None) if needed is None else (needed, rule_text(eased))
 
 
-def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
+def _needed(rule: Rule, tested: RuleEstimate, estimate: float) -> int | None:
     std_dev = std_dev_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.std_dev)
     if std_dev is None:
         return _min_equal(rule, tested, estimate)
     return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.confidence)
 
 
-def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
+def _min_equal(rule: Rule, tested: RuleEstimate, estimate: float) -> int | None:
     """Return the smallest conclusive sample size if all tasks equal these; None when there is none."""
     if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
         return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
@@ -274,7 +274,7 @@ def _min_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
     return many
 
 
-def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
+def _with_equal_tasks(tested: RuleEstimate, value: float, tasks: int) -> RuleEstimate:
     """Return the same test with this many tasks, all with this value."""
     level, bounds = tested.interval.confidence, catalog()[tested.metric].bounds
     if tested.relative and tested.binary:
@@ -289,7 +289,7 @@ def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moved:
+class _PlainValues:
     """Outcome of the metric in plain figures, without the rule's factor."""
 
     baseline: float | None
@@ -361,14 +361,14 @@ def check(
     )
 
 
-def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, options: StatisticsOptions) -> Tested:
+def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, options: StatisticsOptions) -> RuleEstimate:
     """What the rule's offset limits: the candidate's difference from what it makes of the baseline, or its figure."""
     if not rule.relative:
         return _level(rule, samples, candidate, options)
     scaled = samples if rule.factor == 1 else samples.scaled(rule.metric, rule.factor, baseline)
     compared = difference(scaled, baseline, candidate, rule.metric, options=options)
     single = compared.runs == (compared.tasks, compared.tasks)
-    return Tested(
+    return RuleEstimate(
         metric=rule.metric,
         relative=True,
         sides=(compared.baseline, compared.candidate),
@@ -379,14 +379,14 @@ def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, optio
     )
 
 
-def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOptions) -> Tested:
+def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOptions) -> RuleEstimate:
     """The candidate's own figure over all its tasks, with the interval that `measure` gives it."""
     declared, groups = catalog()[rule.metric], np.where(candidate, 0, -1)
     name = half_names(rule.metric)[0] if declared.is_ratio else rule.metric
     values = samples.known(name)
     if isinstance(values, Missing):
         interval = no_interval(values.reason, method=options.method, n=0, clusters=0, level=options.level)
-        return Tested(rule.metric, False, (None, None), interval, 0, None, binary=False)
+        return RuleEstimate(rule.metric, False, (None, None), interval, 0, None, binary=False)
     figures = samples.figures(rule.metric, groups, 1)
     method = options.method
     if method == "paired-t":  # Student's, of one side
@@ -395,7 +395,7 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     by_task = samples.by_task(name, candidate)
     means = by_task.mean[by_task.usable]
     varied = not declared.is_ratio and len(means) > 1 and np.isfinite(means).all() and np.ptp(means) > 0
-    return Tested(
+    return RuleEstimate(
         metric=rule.metric,
         relative=False,
         sides=(None, None if np.isnan(figures[0]) else float(figures[0])),
@@ -407,15 +407,15 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
 
 
 def _moved(
-    rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, tested: Tested, options: StatisticsOptions
-) -> _Moved:
+    rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, tested: RuleEstimate, options: StatisticsOptions
+) -> _PlainValues:
     if not rule.relative:
-        return _Moved(None, tested.sides[1], None)
+        return _PlainValues(None, tested.sides[1], None)
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
-    return _Moved(plain.baseline, plain.candidate, plain.value, plain.bounds)
+    return _PlainValues(plain.baseline, plain.candidate, plain.value, plain.bounds)
 
 
-def _worst_case(rule: Rule, moved: _Moved) -> str:
+def _worst_case(rule: Rule, moved: _PlainValues) -> str:
     if moved.bounds is None:
         return ""
     unit = catalog()[rule.metric].unit
@@ -423,7 +423,7 @@ def _worst_case(rule: Rule, moved: _Moved) -> str:
     return f" (worst-case bounds of the difference: {ends})"
 
 
-def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str:
+def _either_way(rule: Rule, tested: RuleEstimate, other: RuleEstimate, unscored: str) -> str:
     """Return the result of both ways of counting runs without a verdict, and what to do."""
     excluded, failed = (tested, other) if unscored == "exclude" else (other, tested)
     return (
@@ -432,7 +432,7 @@ def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str
     )
 
 
-def _figure(rule: Rule, tested: Tested) -> str:
+def _figure(rule: Rule, tested: RuleEstimate) -> str:
     unit = catalog()[rule.metric].unit
     before, now = ("unknown" if side is None else quantity(side, unit) for side in tested.sides)
     scaled = f"{rule.factor:g} times the baseline, " if rule.factor not in (0, 1) else ""
@@ -440,7 +440,7 @@ def _figure(rule: Rule, tested: Tested) -> str:
     return f"{now}{against} ({status_of(rule, tested)})"
 
 
-def _required_sample(rule: Rule, tested: Tested, needed: int | None, resolvable: str | None) -> str:
+def _required_sample(rule: Rule, tested: RuleEstimate, needed: int | None, resolvable: str | None) -> str:
     power = f"({percent(POWER, decimals=0)} power)"
     if needed is not None and resolvable is None:
         return f". About {counted(needed, 'task')} needed {power}."
@@ -452,7 +452,7 @@ def _required_sample(rule: Rule, tested: Tested, needed: int | None, resolvable:
     return ""
 
 
-def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
+def _sentence(rule: Rule, moved: _PlainValues, tested: RuleEstimate, *, tried: int) -> str:
     """Return the estimate, its interval and the limit, without the verdict."""
     declared = catalog()[rule.metric]
     unit, title = declared.unit, declared.title
@@ -474,7 +474,7 @@ def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
     return f"{text} ({'; '.join(details)}){_limit(rule, moved, unit)}"
 
 
-def _interval_details(rule: Rule, tested: Tested, unit: str) -> list[str]:
+def _interval_details(rule: Rule, tested: RuleEstimate, unit: str) -> list[str]:
     interval = tested.interval
     if interval.low is None or interval.high is None:
         return [interval.reason or "no interval"]
@@ -487,7 +487,7 @@ def _interval_details(rule: Rule, tested: Tested, unit: str) -> list[str]:
     return [*scaled, f"{interval_name(interval.confidence)} {limits}{label}"]
 
 
-def _limit(rule: Rule, moved: _Moved, unit: str) -> str:
+def _limit(rule: Rule, moved: _PlainValues, unit: str) -> str:
     """Return the limit in the unit of the metric."""
     word = "at least" if rule.at_least else "at most"
     if not rule.relative:

@@ -22,7 +22,7 @@ from steelyard.records import Run
 
 if TYPE_CHECKING:
     from steelyard.questions.repeatability._distance import (
-        Compared as Compared,
+        MetricInputs as MetricInputs,
         prompt_intervals as prompt_intervals,
         prompt_metrics as prompt_metrics,
         signature as signature,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
     from steelyard.questions.repeatability._repair import (
         RepairBudget as RepairBudget,
-        Repaired as Repaired,
+        RepairResult as RepairResult,
         repair as repair,
     )
     from steelyard.questions.repeatability._source_code import (

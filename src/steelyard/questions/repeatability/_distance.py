@@ -12,7 +12,7 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from steelyard.metrics import catalog
-from steelyard.questions.repeatability._normalization import Level, Normalized, normalization_version, normalize
+from steelyard.questions.repeatability._normalization import Level, NormalForm, normalization_version, normalize
 from steelyard.records import Missing
 from steelyard.statistics import Interval
 
@@ -139,7 +139,7 @@ class Workbench:
 
     level: Level
     language: str | None
-    _forms: dict[str, Normalized] = field(default_factory=dict)
+    _forms: dict[str, NormalForm] = field(default_factory=dict)
     _distances: dict[tuple[str, str], Distance] = field(default_factory=dict)
 
     @property
@@ -147,7 +147,7 @@ class Workbench:
         """The version of the normal form."""
         return normalization_version(self.level, self.language)
 
-    def form(self, code: str) -> Normalized:
+    def form(self, code: str) -> NormalForm:
         """The code in normal form."""
         if code not in self._forms:
             self._forms[code] = normalize(code, level=self.level, language=self.language)
@@ -168,7 +168,7 @@ class Workbench:
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricInputs:
     """What the metrics of a prompt are made of: they depend on nothing else."""
 
     signatures: Sequence[str]
@@ -192,7 +192,7 @@ def pair_distances(texts: Sequence[str]) -> dict[tuple[str, str], float]:
     }
 
 
-def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missing]:
+def prompt_metrics(compared: MetricInputs, *, tau: float) -> dict[str, float | Missing]:
     """Every repeatability metric of one prompt, by name."""
     known: dict[str, object] = {
         "signatures": list(compared.signatures),
@@ -244,7 +244,7 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
     return known
 
 
-def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, Interval]:
+def prompt_intervals(compared: MetricInputs, metrics: dict[str, float | Missing]) -> dict[str, Interval]:
     """Exact intervals: Clopper and Pearson's for fractions of outputs, and that of the modal mass."""
     from steelyard.statistics import clopper_pearson, modal_mass  # brings numpy and scipy
 

@@ -31,7 +31,7 @@ from steelyard.questions.repeatability._answer import (
 from steelyard.questions.repeatability._canon import CanonCache, ChosenCanon, canon_of_experiment, choose_canon
 from steelyard.questions.repeatability._distance import (
     DISTANCE_VERSION,
-    Compared,
+    MetricInputs,
     Workbench,
     pair_distances,
     prompt_intervals,
@@ -45,7 +45,7 @@ from steelyard.questions.repeatability._repair import (
     ORDINARY_BUDGET,
     REPAIR_VERSION,
     RepairBudget,
-    Repaired,
+    RepairResult,
     repair as repair_code,
 )
 from steelyard.questions.repeatability._source_code import EXTRACTION_VERSION, PYTHON, language_named, language_of
@@ -293,12 +293,12 @@ class _Worker:
 
     def _repaired(
         self, codes: Sequence[str], canon: ChosenCanon | None, oracle: Oracle | None, bench: Workbench
-    ) -> dict[str, Repaired]:
+    ) -> dict[str, RepairResult]:
         """Repair each distinct output."""
         if canon is None or oracle is None:
             return {}
 
-        def repair_output(code: str) -> Repaired:
+        def repair_output(code: str) -> RepairResult:
             return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level, budget=self.budget)
 
         distinct = list(dict.fromkeys(codes))
@@ -306,7 +306,7 @@ class _Worker:
             return dict(zip(distinct, pool.map(repair_output, distinct), strict=True))
 
     def _stored(
-        self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: Compared
+        self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: MetricInputs
     ) -> dict[str, float | None] | None:
         """Return the metrics of the repaired outputs in the input."""
         if all(answer.repaired is None for answer in prompt.answers):
@@ -340,8 +340,8 @@ def _versions(bench: Workbench, *, repairs: bool) -> PromptVersions:
     )
 
 
-def _compared(samples: Sequence[OutputSample], texts: Sequence[str], *, has_canon: bool) -> Compared:
-    return Compared(
+def _compared(samples: Sequence[OutputSample], texts: Sequence[str], *, has_canon: bool) -> MetricInputs:
+    return MetricInputs(
         signatures=[sample.signature_pre for sample in samples],
         digests=[sample.digest for sample in samples],
         d_pre=[sample.d_pre for sample in samples],
@@ -357,7 +357,7 @@ def _samples(
     bench: Workbench,
     canon: ChosenCanon | None,
     verdicts: Sequence[Verdict],
-    repaired: dict[str, Repaired],
+    repaired: dict[str, RepairResult],
     oracle: Oracle | None,
     *,
     repairs: bool,

@@ -28,7 +28,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _INTERPRETER = f"cpython{sys.version_info.major}.{sys.version_info.minor}"
 
 
-class Normalized(msgspec.Struct, frozen=True, kw_only=True):
+class NormalForm(msgspec.Struct, frozen=True, kw_only=True):
     """Source text in normal form."""
 
     text: str
@@ -63,7 +63,7 @@ def normalization_version(level: Level, language: str | None = PYTHON) -> str:
     return f"{level}-1+{_INTERPRETER}"
 
 
-def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON) -> Normalized:
+def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON) -> NormalForm:
     r"""The code in normal form; normalizing it again changes nothing.
 
     >>> normalize('def f( a ):\n  "Adds."\n  return a+1 # one more').text
@@ -72,9 +72,9 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
     version = normalization_version(level, language)
     plain = _text(code)
     if level == "text":
-        return Normalized(text=plain, version=version)
+        return NormalForm(text=plain, version=version)
     if level == "tree" and SEPARATOR in code:  # a token stream already, or a text no grammar was made for
-        return Normalized(text=code, version=version, fell_back=f"contains the separator U+{ord(SEPARATOR):04X}")
+        return NormalForm(text=code, version=version, fell_back=f"contains the separator U+{ord(SEPARATOR):04X}")
     normal_form = _FORMS[level]
     if level != "tree" and language is not None and language_named(language) != PYTHON:
         raise UsageError(
@@ -84,8 +84,8 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
     for candidate in (code, plain):
         normal = normal_form(candidate, language)
         if normal is not None:
-            return Normalized(text=f"{normal}\n" if normal else "", version=version)
-    return Normalized(text=plain, version=version, fell_back=f"does not parse as {language or 'code'}")
+            return NormalForm(text=f"{normal}\n" if normal else "", version=version)
+    return NormalForm(text=plain, version=version, fell_back=f"does not parse as {language or 'code'}")
 
 
 def _text(code: str) -> str:

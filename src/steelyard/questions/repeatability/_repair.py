@@ -401,7 +401,7 @@ class AppliedStep(msgspec.Struct, frozen=True, kw_only=True):
     """Distance after it."""
 
 
-class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """An output after repair, with the log of what was applied."""
 
     code: str
@@ -420,7 +420,9 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the set of steps."""
 
 
-def repair(code: str, *, canon: str, oracle: Oracle, level: Level, budget: RepairBudget = ORDINARY_BUDGET) -> Repaired:
+def repair(
+    code: str, *, canon: str, oracle: Oracle, level: Level, budget: RepairBudget = ORDINARY_BUDGET
+) -> RepairResult:
     """The code moved toward the canon as far as steps and budget lead. Applied to its own result it changes nothing."""
     contract = oracle.contract
     unknown = [name for name in contract.repair.never if name not in STEPS]
@@ -429,12 +431,12 @@ def repair(code: str, *, canon: str, oracle: Oracle, level: Level, budget: Repai
     goal = normalize(canon, level=level, language=contract.language).text
     start = distance(normalize(code, level=level, language=contract.language).text, goal).value
     if start == 0:
-        return Repaired(code=code, before=start, after=start, reason="equals the canon")
+        return RepairResult(code=code, before=start, after=start, reason="equals the canon")
     tree, target = parse_python(code), parse_python(canon)
     if language_named(contract.language) != PYTHON:
-        return Repaired(code=code, before=start, after=start, reason=f"no repair steps for {contract.language}")
+        return RepairResult(code=code, before=start, after=start, reason=f"no repair steps for {contract.language}")
     if tree is None or target is None:
-        return Repaired(code=code, before=start, after=start, reason="does not parse")
+        return RepairResult(code=code, before=start, after=start, reason="does not parse")
     return _Search(target, goal, oracle, level, budget).climb(code, tree, start)
 
 
@@ -455,7 +457,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.work_left, self.checks_left = self.budget.work, self.budget.checks
 
-    def climb(self, code: str, tree: ast.Module, start: float) -> Repaired:
+    def climb(self, code: str, tree: ast.Module, start: float) -> RepairResult:
         """Step after step, each taken as often as it leads nearer, until a round of all of them does not."""
         bounds = self.oracle.contract.repair
         steps = {name: candidates for name, candidates in STEPS.items() if name not in bounds.never}
@@ -478,7 +480,7 @@ class _Search:
             is_bounded, reason = current > 0, str(spent)
         except RecursionError:  # a sum of a thousand terms is as many levels deep, which copies and visitors are not
             reason = "expressions are nested too deeply for Python"
-        return Repaired(
+        return RepairResult(
             code=best,
             before=start,
             after=current,

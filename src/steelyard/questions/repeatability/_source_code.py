@@ -177,7 +177,7 @@ _MAX_PARSED_LINES = 400_000
 """Maximum lines parsed without success before the search stops (about two seconds)."""
 
 
-class Extracted(msgspec.Struct, frozen=True, kw_only=True):
+class ExtractedCode(msgspec.Struct, frozen=True, kw_only=True):
     """Code taken from an answer."""
 
     code: str
@@ -190,7 +190,7 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """The rule's version."""
 
 
-def extract_code(answer: str, *, language: str | None = PYTHON) -> Extracted:
+def extract_code(answer: str, *, language: str | None = PYTHON) -> ExtractedCode:
     r"""Return the code in an answer.
 
     The rule, version extract-1, in this order:
@@ -216,12 +216,12 @@ def extract_code(answer: str, *, language: str | None = PYTHON) -> Extracted:
     )
     for rule, bodies in kinds:
         if bodies:
-            return Extracted(code=_choose(bodies, language), rule=rule, blocks=len(blocks))
+            return ExtractedCode(code=_choose(bodies, language), rule=rule, blocks=len(blocks))
     if language == PYTHON and parse_python(text) is None:
         code = _python_lines(text.split("\n"))
         if code is not None:
-            return Extracted(code=code, rule="lines")
-    return Extracted(code=answer, rule="whole")
+            return ExtractedCode(code=code, rule="lines")
+    return ExtractedCode(code=answer, rule="whole")
 
 
 def _fenced(text: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from steelyard.questions._measured_tables import is_arena
 from steelyard.questions._options import Names
 from steelyard.questions._run_input import EVERY_RUN, InputsByKind, RecordReader, current_progress
 from steelyard.questions.compare import CompareOptions, compare
-from steelyard.questions.completeness import CompletenessCounting, CompletenessOptions, CompletenessSummary
+from steelyard.questions.completeness import CompletenessCounts, CompletenessOptions, CompletenessSummary
 from steelyard.questions.judges import JudgesOptions, judges
 from steelyard.questions.measure import ALL, measure
 from steelyard.questions.rank import Ranking, rank
@@ -33,7 +33,7 @@ from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, Repeatability
 from steelyard.questions.report._answer import ReportInput, ReportOutput
 from steelyard.questions.show import PIECE_CHARACTERS
 from steelyard.questions.speedup import SpeedupOptions, speedup
-from steelyard.questions.usage import UsageAdding, UsageOptions, UsageSummary
+from steelyard.questions.usage import UsageOptions, UsageSummary, UsageSums
 from steelyard.records import Finding, Run, RunChooser, encode_run, key_of, set_aside_findings
 from steelyard.settings import STDIN, is_stdin, shown_path
 
@@ -112,7 +112,7 @@ class RecordSums:
         usage, completeness = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CompletenessOptions(**shared)
         wanted: Asked = {"usage": usage, "completeness": completeness}
         self.asked = {name: wanted[name] for name in wanted if name in sections}
-        self._adding, self._counting = UsageAdding(usage), CompletenessCounting(completeness)
+        self._adding, self._counting = UsageSums(usage), CompletenessCounts(completeness)
         self._chooser = RunChooser(self._adding.choice)
 
     def add_calls(self, run: Run, id_: str) -> None:

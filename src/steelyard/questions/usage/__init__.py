@@ -107,7 +107,7 @@ def usage(runs: Runs | None, options: UsageOptions) -> UsageSummary:
     >>> sy.usage(run, prices="spec").total.cost_usd
     0.006
     """
-    adding = UsageAdding(options)
+    adding = UsageSums(options)
     _check_periods(runs)
     inputs, searched_paths = runs_or_logs(runs)
     reader = RecordReader(replace(options.reading(), choice=adding.choice))
@@ -128,7 +128,7 @@ def _check_periods(runs: object) -> None:
             raise UnreadableFileError(str(path), "no such file or directory", hint=option("by", period))
 
 
-class UsageAdding:
+class UsageSums:
     """Adds up runs as the options ask."""
 
     def __init__(self, options: UsageOptions) -> None:
