@@ -32,7 +32,10 @@ OF_ONE = (
     "Prices",
     "Profiles",
     "Ranking",
+    "Rated",
     "Repeatability",
+    "Rescored",
+    "Reviewed",
     "Report",
     "SpeedupResult",
 )

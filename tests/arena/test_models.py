@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -333,7 +334,9 @@ def test_the_commands_tell_what_was_learned(
     as_if_tested(arena)
     at = ["--store", store_address]
     assert run(["arena", "model", "fit", *at]) == 0
-    assert "abilities: version 1, new, 500 submissions" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "2 new versions of 2 models" in out
+    assert re.search(r"^abilities +1  new  500", out, re.MULTILINE)
     assert run(["arena", "model", "abilities", *at]) == 0
     told = capsys.readouterr().out
     assert "Tools by predicted score on an average task" in told

@@ -119,5 +119,5 @@ def page(answer: AddedTasks) -> pages.Page:
         name="added-tasks",
         title="Which tasks were added?",
         answer=f"{answer.about}.",
-        table=pages.PageTable(caption="Tasks", columns=columns) if tasks else None,
+        table=pages.PageTable(caption="Tasks", columns=columns),
     )
