@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from steelyard.questions.speedup import SpeedupResult
 from steelyard.questions.speedup._benchmark_table import IMPLAUSIBLE, Attempt, Side, table_of
 from steelyard.questions.speedup._inputs import SpeedupConstants
 from steelyard.questions.speedup._summary import speedups_of
 from steelyard.records import BenchmarkPlace, TimingStatus, place_of
-from steelyard.results import SpeedupResult
 
 Payload = dict[str, Any]  # Any: JSON values
 Seconds = tuple[float, float]

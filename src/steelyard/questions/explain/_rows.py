@@ -15,8 +15,7 @@ from steelyard.questions._measured_tables import arena_of, attempt_id, benchmark
 from steelyard.questions._run_input import Measurable
 from steelyard.questions.explain._answer import ExplainedValue, Explanation, explanation_of, value_fields
 from steelyard.questions.repeatability import PromptResult, Repeatability
-from steelyard.questions.speedup import SpeedupResult
-from steelyard.questions.speedup._answer import SpeedupAttempt
+from steelyard.questions.speedup._answer import SpeedupAttempt, SpeedupResult
 from steelyard.records import Missing
 
 if TYPE_CHECKING:
