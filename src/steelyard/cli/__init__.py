@@ -48,6 +48,14 @@ def _command(name: str, module: str) -> Any:  # Any: a function or an app
     return command_named(name)
 
 
+def add_question(app: App, name: str, **placement: Any) -> None:  # Any: group and sort key
+    """Add the command of a question below another command, such as `arena history`; it is imported when it runs."""
+    from steelyard.questions import question_summary  # only commands with subcommands need it
+
+    word = name.partition(f"{app.name[0]}_")[2].replace("_", "-")
+    app.command(f"steelyard.cli._question_commands:{name}", name=word, help=question_summary(name), **placement)
+
+
 def outline() -> App:
     """Return the app with the names and summaries of all commands, without importing them."""
     from steelyard.questions import question_summary  # only the list of all commands needs it

@@ -4,38 +4,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
-from steelyard.cli import _arena_views as views
-from steelyard.cli._arena_options import (
-    LEADERBOARD,
-    MODELS,
-    MODERATE,
-    NOTIFY,
-    PEER_REVIEW,
-    SEASONS,
-    SET_UP,
-    SUBMIT,
-    ArenaProfile,
-    PolicyOption,
-    SetOption,
-    StoreOption,
-)
-from steelyard.cli._arena_upgrade import upgrade
-from steelyard.cli._nested import add_question
-from steelyard.cli._options import Json, OnePath, Paths, PricesOption, Seconds
+from steelyard.cli import add_question
+from steelyard.cli._options import FromOne, Json, OnePath, Paths, PricesOption, ProfileOption, Seconds, StoreOption
 from steelyard.cli._output import OUTPUT, Output
-from steelyard.cli._print import (
-    console,
-    print_findings,
-    print_json,
-    print_text,
-    progress_bar,
-)
+from steelyard.cli._print import console, print_findings, print_json, print_lines, print_text, progress_bar
 from steelyard.cli._question_commands import deliver
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
-from steelyard.pages import visible_json
+from steelyard.pages import clean, visible_json
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.questions import unplaced_arena_questions
 from steelyard.results import Receipt
@@ -46,6 +24,78 @@ if TYPE_CHECKING:
 
     from steelyard.questions import FileProgress
     from steelyard.records import Rejected
+    from steelyard.results import AppliedMigration, StoreUpgrade
+
+
+SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
+    Group(title, sort_key=position)
+    for position, title in enumerate(
+        ("Set up", "Submit", "Leaderboard", "Moderate", "Peer review", "Models", "Seasons", "Notify")
+    )
+)
+"""Groups of `steelyard arena --help`."""
+
+
+def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """Upgrade the schema of a store.
+
+    Upgrades a store created by an older version, including its canons. SQLite files are backed up first. Back up
+    PostgreSQL databases with pg_dump. If the upgrade fails, the store is unchanged.
+
+    Example: steelyard arena upgrade --store sqlite:///arena.db
+    """
+    from steelyard.questions import upgrade_arena  # brings SQLAlchemy
+
+    done = upgrade_arena(store, progress=_print_step)
+    if json:
+        print_json(done.to_dict())
+    else:
+        print_lines(_lines(done))
+    return 0
+
+
+def _print_step(step: AppliedMigration) -> None:
+    console(stderr=True).print(clean(f"migration {step.number}: {step.name}"))
+
+
+def _lines(done: StoreUpgrade) -> list[str]:
+    if not done.migrations:
+        return [f"{done.store}: already up to date (schema version {done.store_version_after})"]
+    change = f"schema version {done.store_version_before} -> {done.store_version_after}"
+    copied = f"backup: {done.copy}" if done.copy else "no backup was made (use pg_dump)"
+    return [f"{done.store}: upgraded, {change}", copied]
+
+
+def watch(
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    poll_interval: Annotated[Seconds, Parameter(help="Seconds between polls.")] = 1.0,
+    max_polls: Annotated[FromOne | None, Parameter(help="Maximum number of polls (default: unlimited).")] = None,
+    json: Json = False,
+) -> int:
+    """Print events as they occur.
+
+    Events are evaluations, lost ranks, outliers and exclusions. With --json, prints one object per line.
+
+    Example: steelyard arena watch --poll-interval 5
+    """
+    import time
+
+    from steelyard.questions import watch_arena  # brings SQLAlchemy
+
+    watched, terminal = watch_arena(store), console()
+    polls = 0
+    while max_polls is None or polls < max_polls:
+        for event in watched.news():
+            if json:
+                print_text(visible_json(msgspec.json.encode(event).decode()) + "\n", flush=True)
+            else:
+                terminal.print(clean(event.sentence), flush=True)
+        polls += 1
+        if max_polls is None or polls < max_polls:
+            time.sleep(poll_interval)
+    return 0
+
 
 arena = App(
     name="arena",
@@ -75,8 +125,11 @@ for _app, _names in (
 def init(
     *,
     store: StoreOption = DEFAULT_STORE,
-    profile: ArenaProfile = "arena-1",
-    policy: PolicyOption = "current",
+    profile: ProfileOption = "arena-1",
+    policy: Annotated[
+        str,
+        Parameter(help="Baseline policy: current (one baseline for all) or as-submitted (the one at submission time)."),
+    ] = "current",
     json: Json = False,
 ) -> int:
     """Create an arena in a store.
@@ -118,7 +171,10 @@ def submit(
     submitter: Annotated[
         str | None, Parameter(help="Submitter id for submissions made from run records (--from-runs).")
     ] = None,
-    set: SetOption = (),  # noqa: A002 # the word that every command has for it
+    set: Annotated[  # noqa: A002 # the word that every command has for it
+        tuple[str, ...],
+        Parameter(help="Set a field on every run (see: steelyard read --help); repeatable.", negative=""),
+    ] = (),
     output: Output = OUTPUT,
 ) -> int:
     """Submit results to be scored and ranked.
@@ -235,7 +291,7 @@ for _command, _group in (
     (submit, SUBMIT),
     ("arena_withdraw", SUBMIT),
     ("arena_show", SUBMIT),
-    (views.watch, SUBMIT),
+    (watch, SUBMIT),
     ("arena_leaderboard", LEADERBOARD),
     ("arena_history", LEADERBOARD),
     ("arena_changes", LEADERBOARD),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from steelyard.cli._nested import add_question
+from steelyard.cli import add_question
 from steelyard.cli._options import Json, Paths
 from steelyard.cli._print import print_json, print_text
 from steelyard.mappings import mapping_text

@@ -8,11 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.cli._options import Csv, NoCsvEscape, Paths
+from steelyard.cli._options import Csv, NoCsvEscape, Paths, Typed, typed
 from steelyard.cli._output import SHOWING, Output, Showing, check_csv_escape, check_printed, print_written
 from steelyard.cli._print import console, print_findings
 from steelyard.cli._question_commands import deliver
-from steelyard.cli._typed import Typed, typed
 from steelyard.pages import check_file, clean
 from steelyard.questions import ReadOptions
 from steelyard.questions.read import BytesProgress, RunReading

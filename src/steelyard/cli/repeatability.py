@@ -1,9 +1,69 @@
 from __future__ import annotations
 
-from cyclopts import App
+from typing import Annotated
 
-from steelyard.cli._canon import canon
-from steelyard.cli._question_commands import command_named
+from cyclopts import App, Parameter
+
+from steelyard.cli._output import PLAIN_OUTPUT, PlainOutput
+from steelyard.cli._question_commands import command_named, deliver
+from steelyard.settings import DEFAULT_STORE
+
+canon = App(name="canon", help="List, show or retire stored canons (reference outputs).", help_format="plaintext")
+
+Prompt = Annotated[str, Parameter(help="Prompt id (the id of its contract).")]
+History = Annotated[bool, Parameter(help="Include retired canons.", negative="")]
+StoreAddress = Annotated[str, Parameter(help="Store URL for canons: sqlite:///FILE, postgresql://USER@HOST/NAME.")]
+
+
+@canon.command(name="list")
+def list_all(
+    *, history: History = False, store: StoreAddress = DEFAULT_STORE, output: PlainOutput = PLAIN_OUTPUT
+) -> int:
+    """List the canons in a store.
+
+    Example: steelyard repeatability canon list --history
+    """
+    from steelyard.questions.canon import show_canons  # imports SQLAlchemy
+
+    output.check()
+    deliver(show_canons(store, None, history=history), output)
+    return 0
+
+
+@canon.command
+def show(
+    prompt: Prompt,
+    /,
+    *,
+    history: History = False,
+    store: StoreAddress = DEFAULT_STORE,
+    output: PlainOutput = PLAIN_OUTPUT,
+) -> int:
+    """Show the canon of a prompt, with its code.
+
+    Example: steelyard repeatability canon show binary_search
+    """
+    from steelyard.questions.canon import show_canons  # imports SQLAlchemy
+
+    output.check()
+    deliver(show_canons(store, prompt, history=history), output, everything=True)
+    return 0
+
+
+@canon.command
+def retire(prompt: Prompt, /, *, store: StoreAddress = DEFAULT_STORE, output: PlainOutput = PLAIN_OUTPUT) -> int:
+    """Retire the canon of a prompt.
+
+    A retired canon stays in the history.
+
+    Example: steelyard repeatability canon retire binary_search
+    """
+    from steelyard.questions.canon import retire_canon  # imports SQLAlchemy
+
+    output.check()
+    deliver(retire_canon(store, prompt), output, everything=True)
+    return 0
+
 
 repeatability = App(
     name="repeatability",

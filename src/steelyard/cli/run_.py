@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from steelyard.cli._options import Csv, Json, OnePath, Quiet
+from steelyard.cli._options import Csv, Json, OnePath, Quiet, Typed, typed
 from steelyard.cli._output import check_printed
 from steelyard.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.cli._question_commands import command_named
-from steelyard.cli._typed import Typed, typed
 from steelyard.pages import csv_text
 from steelyard.questions import PlanOutlook
 from steelyard.questions.run import RunOptions, export_plan, run as run_plan, run_trial
