@@ -521,7 +521,7 @@ def test_an_error_of_ours_tells_an_id_and_no_more(
     def broken(*_given: object, **_named: object) -> None:
         raise RuntimeError("secret at /tmp/somewhere/else.py")
 
-    monkeypatch.setattr("steelyard.server._write_routes.add_task_from", broken)
+    monkeypatch.setattr("steelyard.server._routes.add_task_from", broken)
     headers = {"Content-Type": JSON, "Authorization": f"Bearer {keys.right['admin']}"}
     answer = served.ask(f"{API}/tasks", "POST", headers=headers, body=b"{}")
     assert (answer.status, answer.json["kind"]) == (500, "internal")
@@ -535,7 +535,7 @@ def test_an_error_of_ours_tells_an_id_and_no_more(
 def test_a_connection_whose_request_does_not_come_is_closed(
     source: ArenaSource, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.server._protocol.Protocol.head_seconds", 0.3)
+    monkeypatch.setattr("steelyard.server._running.Protocol.head_seconds", 0.3)
     with serving(source) as server:
         whole = head(server, f"{API}/healthz").replace(b"Connection: close\r\n", b"")
         for before, first in ((b"", b""), (b"", b"GET / HTTP/1.1\r\nHost: 127"), (whole, b"GET /")):

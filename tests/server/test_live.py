@@ -24,10 +24,9 @@ from serving import Served, serving
 from steelyard.errors import SteelyardError
 from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import encode_run
-from steelyard.server import _live, _views, _workers
+from steelyard.server import _running, _site, _views
 from steelyard.server._pages import navigation
-from steelyard.server._running import bound
-from steelyard.server._workers import keep_running
+from steelyard.server._running import bound, keep_running
 
 SUBMISSION = {"task_id": "t", "total_tokens": 10, "tool_calls": 1}
 
@@ -124,7 +123,7 @@ def test_who_comes_back_hears_only_what_is_new(served: Served, opened: Callable[
 def test_there_are_so_many_streams_and_no_more(
     served: Served, opened: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_live, "MAX_STREAMS", 3)
+    monkeypatch.setattr(_site, "MAX_STREAMS", 3)
     streams = [opened(served.port) for _ in range(3)]
     for stream in streams:
         next_event(stream)
@@ -141,7 +140,7 @@ def test_there_are_so_many_streams_and_no_more(
 def test_a_silent_stream_says_that_it_is_there(
     served: Served, opened: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_live, "COMMENT_SECONDS", 0.2)
+    monkeypatch.setattr(_site, "COMMENT_SECONDS", 0.2)
     stream = opened(served.port)
     next_event(stream)
     assert stream.response.readline() == b": still here\n"
@@ -220,7 +219,7 @@ def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
     with pytest.raises(SteelyardError, match="exited immediately"):
         keep_running(leave_a_file, 1)
     assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(_workers, "MIN_WORKER_SECONDS", 0.0)
+    monkeypatch.setattr(_running, "MIN_WORKER_SECONDS", 0.0)
     enough = threading.Event()
 
     def end_after_three() -> None:

@@ -238,7 +238,7 @@ def test_only_the_submitter_withdraws(post: Any, served: Served) -> None:
 def test_a_line_that_is_too_long_and_lines_that_are_too_many_end_the_request(
     post: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.server._taking.MAX_LINES", 3)
+    monkeypatch.setattr("steelyard.server._routes.MAX_LINES", 3)
     answer = post("/submissions", lines(*(good(f"l{number}") for number in range(5))), kind=NDJSON)
     assert (answer.status, answer.json["kind"]) == (413, "too_large")
     long = lines(good("long", agent="x" * (8 << 20)))

@@ -36,14 +36,8 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.server._access import (
-        Access as Access,
-    )
     from steelyard.server._openapi import (
         openapi_document as openapi_document,
-    )
-    from steelyard.server._own_routes import (
-        routes_listed as routes_listed,
     )
     from steelyard.server._route import (
         API as API,
@@ -51,11 +45,15 @@ if TYPE_CHECKING:
     )
     from steelyard.server._routes import (
         ROUTES as ROUTES,
+        routes_listed as routes_listed,
     )
     from steelyard.server._running import (
         ServeOptions as ServeOptions,
         serve as serve,
         site_of as site_of,
+    )
+    from steelyard.server._site import (
+        Access as Access,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -18,9 +18,9 @@ from steelyard.errors import UnknownNameError
 from steelyard.pages import csv_text, json_bytes
 from steelyard.questions import Answer
 from steelyard.results import Result
-from steelyard.server._cursors import Cursor, check_list, list_digest
 from steelyard.server._pages import MAX_ROWS, Shown, page
 from steelyard.server._route import MAX_PAGE, Paged, Query, address
+from steelyard.server._site import Cursor, check_list, list_digest
 
 if TYPE_CHECKING:
     from steelyard.server._site import Call, Site

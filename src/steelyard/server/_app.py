@@ -15,8 +15,7 @@ from starlette.responses import Response
 from steelyard.errors import NoValidInputError, RequestError, SteelyardError
 from steelyard.option_names import Surface
 from steelyard.server._answers import answer, asked_form
-from steelyard.server._assets import asset_response
-from steelyard.server._pages import navigation, problem_page
+from steelyard.server._pages import asset_response, navigation, problem_page
 from steelyard.server._problems import problem_response
 from steelyard.server._route import API, Match, Route, read_query
 from steelyard.server._routes import ROUTES

@@ -1,7 +1,8 @@
-"""A route's web page: the same result as its JSON, at the same path without `/api/v1`."""
+"""A route's web page: the same result as its JSON, at the same path without `/api/v1`; and its styles and scripts."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,18 +12,51 @@ from urllib.parse import parse_qsl
 
 from msgspec import NODEFAULT
 from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
+from starlette.responses import Response
 
-from steelyard.pages import Page
+from steelyard.errors import RequestError
+from steelyard.pages import Page, page_asset, page_style
 from steelyard.questions import ArenaSource, command_text
 from steelyard.records import Redaction
 from steelyard.reports import Field, Frame, RowsShown, dashboard_document, page_of, rate_form, review_form, submit_form
-from steelyard.server._assets import asset_path
 from steelyard.server._route import Paged, Query, Route, address, query_fields
 
 if TYPE_CHECKING:
     from steelyard.server._problems import Problem
     from steelyard.server._site import Call, Site
     from steelyard.server._views import View
+
+MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+PLAIN = ("dashboard.css", "steel-table.js", "dashboard.js", "write.js")
+FOREVER = "public, max-age=31536000, immutable"
+
+
+@cache
+def _assets() -> dict[str, bytes]:
+    """Return the contents by name."""
+    return {"steel.css": page_style().encode(), **{name: page_asset(name).encode() for name in PLAIN}}
+
+
+@cache
+def asset_path(name: str) -> str:
+    """Return the path of an asset."""
+    stem, dot, ending = name.rpartition(".")
+    return f"/assets/{stem}.{hashlib.sha256(_assets()[name]).hexdigest()[:16]}{dot}{ending}"
+
+
+@cache
+def _by_path() -> dict[str, str]:
+    return {asset_path(name): name for name in _assets()}
+
+
+def asset_response(path: str) -> Response:
+    """Return the asset at the path; 404 for another version of its content."""
+    name = _by_path().get(path)
+    if name is None:
+        raise RequestError(404, "unknown_asset", "no such file", hint="reload the page")
+    headers = {"Content-Type": MEDIA[name[name.rindex(".") :]], "Cache-Control": FOREVER}
+    return Response(_assets()[name], headers=headers)
+
 
 MAX_ROWS = 100
 """Number of rows per page."""

@@ -1,27 +1,128 @@
-"""Start and stop the server."""
+"""Start and stop the server: its processes, and the HTTP protocol that they speak."""
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
+import signal
 import socket
+import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import RequestError, SteelyardError, UsageError
 from steelyard.questions import ArenaSource, RunsSource, open_source
 from steelyard.questions.token import has_active
-from steelyard.server._access import Access
 from steelyard.server._app import Application
-from steelyard.server._guard import LOOPBACK, Guard
-from steelyard.server._protocol import Protocol
-from steelyard.server._site import Site
-from steelyard.server._workers import keep_running
+from steelyard.server._guard import LOOPBACK, PATIENCE_SECONDS, SECURITY_HEADERS, Guard
+from steelyard.server._problems import LOG, problem_response
+from steelyard.server._site import Access, Site
+
+LOOK_SECONDS = 0.25
+WORKER_STOP_SECONDS = 4.0
+MIN_WORKER_SECONDS = 5.0
+"""If a process exits sooner, restarting would not help: all processes stop with an error."""
+
+
+def keep_running(work: Callable[[], None], count: int) -> None:
+    """Run the work in this many processes until a signal arrives."""
+    context = multiprocessing.get_context("spawn")  # forking a process with threads may deadlock
+    is_over = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        is_over.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    running: dict[BaseProcess, float] = {}
+
+    def start() -> None:
+        process = context.Process(target=work, daemon=True)
+        process.start()
+        running[process] = time.monotonic()
+
+    try:
+        for _ in range(count):
+            start()
+        while not is_over.wait(LOOK_SECONDS):
+            for process in [each for each in running if not each.is_alive()]:
+                if time.monotonic() - running.pop(process) < MIN_WORKER_SECONDS:
+                    message = f"a server process exited immediately with status {process.exitcode}"
+                    raise SteelyardError(message, hint="see its message above, or try --workers 1")
+                LOG.warning("a server process exited with status %s; restarting", process.exitcode)
+                start()
+    finally:
+        _end(list(running))
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(processes: list[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + WORKER_STOP_SECONDS
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+class Protocol(H11Protocol):
+    """Protocol that closes connections with incomplete headers and responds to invalid HTTP."""
+
+    head_seconds = PATIENCE_SECONDS
+    _slow: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the base has it
+        """Start the header timeout."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Process received data; every request with incomplete headers has the same timeout."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._wait_no_more()
+        elif self._slow is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the timeout."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._slow = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Return problem details for invalid HTTP."""
+        error = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
+        problem = problem_response(error, "")
+        headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(problem.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
 
 BACKLOG = 2_048
 STOP_SECONDS = 2

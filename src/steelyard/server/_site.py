@@ -1,15 +1,27 @@
-"""Served source with its caches, and requests to it."""
+"""The served source with its access rules, cursors and subscribers, and requests to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import hashlib
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from steelyard.server._access import Access
-from steelyard.server._cursors import Cursors
-from steelyard.server._live import Live
+import anyio.to_thread
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.errors import AuthenticationError, RequestError, SteelyardError
+from steelyard.pages import json_bytes
+from steelyard.questions.token import check_token
+from steelyard.records import Scope, Token
+from steelyard.server._problems import LOG
 from steelyard.server._route import Query, Route
 from steelyard.server._views import Views
 
@@ -17,7 +29,163 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from steelyard.questions import ArenaSource, RunsSource
-    from steelyard.records import Token
+
+
+@dataclass(frozen=True)
+class Access:
+    """Access rules of the server."""
+
+    public_read: bool = True
+    """Whether reads require no token."""
+    write: bool = False
+    """Whether writes are allowed."""
+    tokens_of: ArenaSource | None = None
+    """Arena with the tokens; None if no tokens are required."""
+
+    async def require_token(self, request: Request, scope: Scope | None, *, always: bool = False) -> Token | None:
+        """Return the token of the request; None if none is required, unless `always` is set.
+
+        Without one the request is rejected.
+        The store is asked every time, so that a revocation holds at the next request, in every process.
+        """
+        if scope is None and self.public_read and not always:
+            return None
+        if self.tokens_of is None or (scope is not None and not self.write):
+            hint = "start the server with --write and --store URL"
+            raise RequestError(403, "read_only", "this server is read-only", hint=hint)
+        kind, _, whole = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not whole.strip():
+            raise AuthenticationError("token required", hint="send Authorization: Bearer TOKEN")
+        arena = self.tokens_of.arena
+        return await anyio.to_thread.run_sync(check_token, arena, whole.strip(), scope or "read")
+
+
+SIGNATURE_BYTES = 12
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """A position in a list."""
+
+    version: str
+    """Version of the source of the list."""
+    list_digest: str
+    """Identity of the list: route, path parameters, query, order and filters."""
+    offset: int
+    """Number of rows before the position."""
+
+
+@dataclass(frozen=True)
+class Cursors:
+    """Encoder and decoder of cursors; all processes that serve the same source have the same key."""
+
+    key: bytes
+
+    def write(self, cursor: Cursor) -> str:
+        """Encode a cursor."""
+        encoded = msgspec.msgpack.encode(cursor)
+        return urlsafe_b64encode(self._signature(encoded) + encoded).decode().rstrip("=")
+
+    def read(self, text: str) -> Cursor:
+        """Decode a cursor; reject a forged one."""
+        try:
+            signed = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+            signature, encoded = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
+            if hmac.compare_digest(signature, self._signature(encoded)):
+                return msgspec.msgpack.decode(encoded, type=Cursor)
+        except (NotBase64, ValueError, msgspec.MsgspecError):
+            pass
+        raise _not_ours()
+
+    def _signature(self, encoded: bytes) -> bytes:
+        return hmac.digest(self.key, encoded, "sha256")[:SIGNATURE_BYTES]
+
+
+def list_digest(parts: object) -> str:
+    """Return a digest of the identity of a list."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _not_ours() -> RequestError:
+    hint = "use `next` of the previous page unchanged, with the same query"
+    return RequestError(400, "bad_cursor", "invalid cursor in `after`", hint=hint)
+
+
+def check_list(cursor: Cursor, digest: str) -> None:
+    """Reject a cursor of another list."""
+    if cursor.list_digest != digest or cursor.offset < 0:
+        raise _not_ours()
+
+
+MAX_STREAMS = 200
+LOOK_SECONDS = 0.5
+COMMENT_SECONDS = 15.0
+"""Interval of comments; proxies close streams that are silent for longer."""
+
+
+class Live:
+    """Open streams of a process, with one watcher."""
+
+    def __init__(self, version: Callable[[], Awaitable[str]]) -> None:
+        self._version = version
+        self._current: str | None = None
+        self._changed = asyncio.Condition()
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self.streams = 0
+
+    async def start(self) -> None:
+        """Start watching."""
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Close all streams."""
+        self._is_stopping = True
+        if self._watcher is not None:
+            self._watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watcher
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                version: str | None = await self._version()
+            except SteelyardError as error:  # a store that does not answer may do so again
+                LOG.warning("cannot watch the source: %s", error)
+                version = self._current
+            if version != self._current:
+                self._current = version
+                async with self._changed:
+                    self._changed.notify_all()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def response(self, seen: str | None) -> Response:
+        """Return a stream that starts with the current version, unless the client has it."""
+        if self.streams >= MAX_STREAMS:
+            raise RequestError(503, "too_many_streams", f"too many open event streams (limit: {MAX_STREAMS})")
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._stream(seen), media_type="text/event-stream", headers=headers)
+
+    async def _stream(self, seen: str | None) -> AsyncIterator[bytes]:
+        self.streams += 1
+        try:
+            yield b"retry: 2000\n\n"
+            while not self._is_stopping:
+                if self._current is not None and self._current != seen:
+                    seen = self._current
+                    yield _event(seen)
+                try:
+                    async with asyncio.timeout(COMMENT_SECONDS), self._changed:
+                        await self._changed.wait()
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.streams -= 1
+
+
+def _event(version: str) -> bytes:
+    return b"id: %b\nevent: changed\ndata: %b\n\n" % (version.encode(), json_bytes({"version": version}))
 
 
 @dataclass(frozen=True)
