@@ -22,7 +22,7 @@ from arena_results import ARENA_RESULTS
 from steelyard import results
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.pages._terminal_tables import cell_len
+from steelyard.pages._text import cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import Answer, list_runs, question_named, question_names
 from steelyard.questions.canon import Canons, StoredCanon

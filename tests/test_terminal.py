@@ -20,8 +20,7 @@ import pytest
 from steelyard.cli import _print, command_names, run
 from steelyard.demo import demo_files
 from steelyard.pages import Page, Painted, TextTable, TextTree, add_row, plain_table, wrapped
-from steelyard.pages._terminal_tables import cell_len
-from steelyard.pages._text import text_table
+from steelyard.pages._text import cell_len, text_table
 from test_every_family import CELLS, places as family_places  # noqa: F401  # a fixture, asked for by its name
 
 WIDTHS = (60, 80, 120, 200)

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
         check_figure_file as check_figure_file,
         figure_named as figure_named,
     )
-    from steelyard.pages._catalog import (
-        catalog_page as catalog_page,
-        other_catalogs as other_catalogs,
-    )
     from steelyard.pages._columns import (
         ALONE as ALONE,
         PAIRED as PAIRED,
@@ -39,6 +35,7 @@ if TYPE_CHECKING:
         range_text as range_text,
         reason_columns as reason_columns,
         row_columns as row_columns,
+        run_column as run_column,
         text_column as text_column,
         time_column as time_column,
         weighting as weighting,
@@ -48,15 +45,14 @@ if TYPE_CHECKING:
         RESULT_ENDINGS as RESULT_ENDINGS,
         Row as Row,
         Writable as Writable,
+        check_file as check_file,
+        check_folder as check_folder,
         csv_cell as csv_cell,
         csv_text as csv_text,
         pandas_frame as pandas_frame,
         polars_frame as polars_frame,
         write_result as write_result,
-    )
-    from steelyard.pages._findings import (
-        findings_page as findings_page,
-        folded_findings as folded_findings,
+        writing as writing,
     )
     from steelyard.pages._html import (
         MAX_LINK_LENGTH as MAX_LINK_LENGTH,
@@ -82,11 +78,6 @@ if TYPE_CHECKING:
         scaled_estimate as scaled_estimate,
         signed_text as signed_text,
     )
-    from steelyard.pages._output_files import (
-        check_file as check_file,
-        check_folder as check_folder,
-        writing as writing,
-    )
     from steelyard.pages._page import (
         Column as Column,
         Facts as Facts,
@@ -110,27 +101,26 @@ if TYPE_CHECKING:
         short_repr as short_repr,
         versioned as versioned,
     )
-    from steelyard.pages._run_columns import (
-        run_column as run_column,
+    from steelyard.pages._shared_pages import (
+        catalog_page as catalog_page,
+        findings_page as findings_page,
+        folded_findings as folded_findings,
+        other_catalogs as other_catalogs,
     )
-    from steelyard.pages._terminal_tables import (
+    from steelyard.pages._text import (
         IN_A_PIPE as IN_A_PIPE,
         Cell as Cell,
         Painted as Painted,
         TextTable as TextTable,
+        TextTree as TextTree,
         add_row as add_row,
         cell_len as cell_len,
-        paint as paint,
-        plain_table as plain_table,
-        wrapped as wrapped,
-    )
-    from steelyard.pages._terminal_trees import (
-        TextTree as TextTree,
-    )
-    from steelyard.pages._text import (
         page_lines as page_lines,
         page_text as page_text,
+        paint as paint,
+        plain_table as plain_table,
         text_width as text_width,
+        wrapped as wrapped,
     )
     from steelyard.plain_text import (
         clean as clean,
