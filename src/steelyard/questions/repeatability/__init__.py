@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         repair as repair,
     )
     from steelyard.questions.repeatability._source_code import (
-        EXTRACTION_VERSION as EXTRACTION_VERSION,
         language_named as language_named,
     )
 else:

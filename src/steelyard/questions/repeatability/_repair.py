@@ -416,8 +416,6 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why repair ended: it is the canon, nothing more helps, the bound is reached, or it could not begin."""
     is_bounded: bool = False
     """Whether the budget ended the search: more work might have led nearer."""
-    version: str = REPAIR_VERSION
-    """The version of the set of steps."""
 
 
 def repair(

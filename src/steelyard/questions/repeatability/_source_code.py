@@ -14,6 +14,51 @@ import msgspec
 
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 
+PYTHON = "python"
+
+# Our name for a language: the names, fence labels and file endings that mean it. Python is read by its own parser, the
+# others by tree-sitter grammars of the same name.
+_LANGUAGES: dict[str, tuple[str, ...]] = {
+    PYTHON: ("py", "python3", "pyi", "py3"),
+    "javascript": ("js", "jsx", "mjs", "cjs", "node"),
+    "typescript": ("ts", "mts", "cts"),
+    "tsx": (),
+    "java": (),
+    "go": ("golang",),
+    "rust": ("rs",),
+    "c": ("h",),
+    "cpp": ("c++", "cc", "cxx", "hpp", "hh"),
+    "csharp": ("c#", "cs"),
+    "ruby": ("rb",),
+    "php": (),
+    "bash": ("sh", "shell", "zsh"),
+    "sql": (),
+}
+_NAMES = {alias: name for name, aliases in _LANGUAGES.items() for alias in (name, *aliases)}
+
+
+def known_languages() -> tuple[str, ...]:
+    """Every language that can be normalized by its syntax."""
+    return tuple(_LANGUAGES)
+
+
+def language_named(name: str) -> str:
+    """Our name for a language; UnknownNameError with the nearest for one that is not known.
+
+    >>> language_named("C++")
+    'cpp'
+    """
+    language = language_of(name)
+    if language is None:
+        raise UnknownNameError("language", name, _NAMES)
+    return language
+
+
+def language_of(label: str) -> str | None:
+    """Our name for a fence label or file ending; None when it names no language we know."""
+    return _NAMES.get(label.strip().lower().lstrip("."))
+
+
 MAX_CHARS = 2_000_000
 """A longer text is not parsed: the parser takes memory of many times its size."""
 
@@ -119,51 +164,6 @@ def node_types(code: str, language: str) -> set[str]:
     return types
 
 
-PYTHON = "python"
-
-# Our name for a language: the names, fence labels and file endings that mean it. Python is read by its own parser, the
-# others by tree-sitter grammars of the same name.
-_LANGUAGES: dict[str, tuple[str, ...]] = {
-    PYTHON: ("py", "python3", "pyi", "py3"),
-    "javascript": ("js", "jsx", "mjs", "cjs", "node"),
-    "typescript": ("ts", "mts", "cts"),
-    "tsx": (),
-    "java": (),
-    "go": ("golang",),
-    "rust": ("rs",),
-    "c": ("h",),
-    "cpp": ("c++", "cc", "cxx", "hpp", "hh"),
-    "csharp": ("c#", "cs"),
-    "ruby": ("rb",),
-    "php": (),
-    "bash": ("sh", "shell", "zsh"),
-    "sql": (),
-}
-_NAMES = {alias: name for name, aliases in _LANGUAGES.items() for alias in (name, *aliases)}
-
-
-def known_languages() -> tuple[str, ...]:
-    """Every language that can be normalized by its syntax."""
-    return tuple(_LANGUAGES)
-
-
-def language_named(name: str) -> str:
-    """Our name for a language; UnknownNameError with the nearest for one that is not known.
-
-    >>> language_named("C++")
-    'cpp'
-    """
-    language = language_of(name)
-    if language is None:
-        raise UnknownNameError("language", name, _NAMES)
-    return language
-
-
-def language_of(label: str) -> str | None:
-    """Our name for a fence label or file ending; None when it names no language we know."""
-    return _NAMES.get(label.strip().lower().lstrip("."))
-
-
 EXTRACTION_VERSION = "extract-1"
 
 Rule = Literal["labeled_fence", "bare_fence", "other_fence", "whole", "lines"]
@@ -184,10 +184,6 @@ class ExtractedCode(msgspec.Struct, frozen=True, kw_only=True):
     """The program's text."""
     rule: Rule
     """Which part of the rule chose it."""
-    blocks: int = 0
-    """How many fenced blocks the answer has."""
-    version: str = EXTRACTION_VERSION
-    """The rule's version."""
 
 
 def extract_code(answer: str, *, language: str | None = PYTHON) -> ExtractedCode:
@@ -216,7 +212,7 @@ def extract_code(answer: str, *, language: str | None = PYTHON) -> ExtractedCode
     )
     for rule, bodies in kinds:
         if bodies:
-            return ExtractedCode(code=_choose(bodies, language), rule=rule, blocks=len(blocks))
+            return ExtractedCode(code=_choose(bodies, language), rule=rule)
     if language == PYTHON and parse_python(text) is None:
         code = _python_lines(text.split("\n"))
         if code is not None:
