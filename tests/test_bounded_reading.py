@@ -283,7 +283,7 @@ ELSEWHERE = {
     "arena/grading/_task_files.py": "follows no link, on a budget",
     "arena/grading/_criteria.py": "its own source",
     "arena/grading/_unittest_runner.py": "runs in the sandbox",
-    "arena/grading/_unittest_watching.py": "runs in the sandbox",
+    "arena/grading/_unittest_observer.py": "runs in the sandbox",
     "engines/_duckdb.py": "facts in Parquet files of our own",
     "engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",

@@ -12,7 +12,20 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from steelyard.arena import read_rules
-from steelyard.arena.scoring._baseline import (
+from steelyard.arena.scoring._receipts import ranks_of
+from steelyard.arena.scoring._scores import (
+    KEPT_SCORES,
+    SCORE_INPUTS,
+    points,
+    score_interval,
+    to_cents,
+    to_cents_column,
+    unrounded_columns,
+    unrounded_scores,
+)
+from steelyard.arena.scoring._submission_rows import ScoringContext, frame_of, rows_in_cents, with_contexts
+from steelyard.arena.scoring._tallies import count_values, each_once, rank_and_percentile
+from steelyard.arena.scoring._task_state import (
     BaselineBounds,
     BaselineInputs,
     baseline_of,
@@ -20,21 +33,6 @@ from steelyard.arena.scoring._baseline import (
     own_baseline,
     quartile,
 )
-from steelyard.arena.scoring._counted_values import count_values, each_once
-from steelyard.arena.scoring._receipts import ranks_of
-from steelyard.arena.scoring._rescoring import ScoringContext, rows_in_cents, with_contexts
-from steelyard.arena.scoring._score_intervals import score_interval
-from steelyard.arena.scoring._scores import (
-    KEPT_SCORES,
-    SCORE_INPUTS,
-    points,
-    to_cents,
-    to_cents_column,
-    unrounded_columns,
-    unrounded_scores,
-)
-from steelyard.arena.scoring._stored_tallies import rank_and_percentile
-from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile, load_profile

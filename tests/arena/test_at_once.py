@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import steelyard.arena.ingest._scoring_again as rescoring_module
+import steelyard.arena.ingest._rescore as rescoring_module
 import steelyard.arena.scoring._receipts as receipts_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
 from steelyard.arena import Arena, open_arena

@@ -17,17 +17,14 @@ from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena import Arena, Watch, notify_once, open_arena
-from steelyard.arena.ingest._baselines import group, running_extremes
+from steelyard.arena.ingest._acceptance import group, running_extremes
 from steelyard.arena.ingest._tasks import load_tasks
+from steelyard.arena.notifications._delivery import waiting
 from steelyard.arena.notifications._events import EVALUATED, OUTLIER
-from steelyard.arena.notifications._sending import waiting
 from steelyard.arena.notifications._targets import Target
-from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
-from steelyard.arena.scoring._counted_values import count_values, each_once, of_tallies
-from steelyard.arena.scoring._running_median import running_medians
 from steelyard.arena.scoring._scores import SCORE_INPUTS, scores_in_cents
-from steelyard.arena.scoring._stored_tallies import BELOW_ALL, FIELDS
-from steelyard.arena.scoring._task_state import EXTREMES, StoredTask
+from steelyard.arena.scoring._tallies import BELOW_ALL, FIELDS, count_values, each_once, of_tallies
+from steelyard.arena.scoring._task_state import EXTREMES, BaselineBounds, StoredTask, default_bounds, running_medians
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
 from steelyard.results import Policy, Receipt
@@ -106,8 +103,8 @@ def test_how_much_of_a_tally_is_read_changes_nothing(
     tasks, rows = made_up([300, 80, 6], seed=13)
     portions = in_portions(rows, (1, 3, 40), seed=14)
     whole = filled(store, tasks, portions, policy)
-    monkeypatch.setattr("steelyard.arena.scoring._stored_tallies.WHOLE_UP_TO", 0)  # never the whole tally
-    monkeypatch.setattr("steelyard.arena.scoring._stored_tallies.LOOK_UP_TO", 1000)
+    monkeypatch.setattr("steelyard.arena.scoring._tallies.WHOLE_UP_TO", 0)  # never the whole tally
+    monkeypatch.setattr("steelyard.arena.scoring._tallies.LOOK_UP_TO", 1000)
     other = open_store(f"sqlite:///{tmp_path}/in-parts.db")
     assert filled(other, tasks, portions, policy) == whole
     again = [one for one in open_arena(other).submit(rows) if isinstance(one, Receipt)]
@@ -207,7 +204,7 @@ def test_a_rescore_keeps_the_tallies(store: Store) -> None:
 
 
 def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 40)
+    monkeypatch.setattr("steelyard.arena.ingest._arena.ROWS_PER_TRANSACTION", 40)
     tasks, rows = made_up([40, 40, 40], seed=8)
     arena = make_arena(store)
     for task in tasks:
@@ -226,7 +223,7 @@ def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monk
 def test_bad_ones_in_a_batch_of_many_portions_are_refused_where_they_stand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 300)
+    monkeypatch.setattr("steelyard.arena.ingest._arena.ROWS_PER_TRANSACTION", 300)
     tasks, rows = made_up([260, 260, 30], seed=9)
     arena = make_arena(store)
     for task in tasks:

@@ -226,7 +226,7 @@ def receiver() -> Iterator[str]:
 NOTIFY = """
 import sys
 from steelyard.arena.notifications._delivery import LEASE_SECONDS, SECOND
-from steelyard.arena.notifications._sending import notify_once
+from steelyard.arena.notifications._delivery import notify_once
 from steelyard.arena.notifications._targets import Target
 from steelyard.records import now_microseconds
 from steelyard.store import open_store

@@ -356,9 +356,9 @@ def test_what_a_test_rests_on_is_compared_before_it_runs(tmp_path: Path, attack:
 
 
 COUNTING = """import sys
-from steelyard.arena.grading import _unittest_watching as watching
+from steelyard.arena.grading import _unittest_observer as observer
 
-calls, see = 0, watching.see
+calls, see = 0, observer.see
 
 
 def counting(value):
@@ -367,7 +367,7 @@ def counting(value):
     return see(value)
 
 
-watching.see = counting
+observer.see = counting
 from steelyard.arena.grading._unittest_runner import judged, run_tests
 
 words = []

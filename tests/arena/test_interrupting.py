@@ -20,7 +20,7 @@ from commands import steelyard
 from processes import alive, until
 from steelyard import sandbox
 from steelyard.arena import Arena, SubmissionOutcome
-from steelyard.arena.ingest._outcomes import interrupt_held_back
+from steelyard.arena.ingest._arena import interrupt_held_back
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.results import Receipt
 from steelyard.store import Store
@@ -134,7 +134,7 @@ def test_ctrl_c_waits_for_the_end_of_the_transaction_but_not_twice() -> None:
 def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.ingest._portions.ROWS_PER_TRANSACTION", 2)
+    monkeypatch.setattr("steelyard.arena.ingest._arena.ROWS_PER_TRANSACTION", 2)
     arena = make_arena(store)
     for name in "abc":
         arena.add_task(as_task({"id": name}))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select
 
 from arena_makers import as_task, make_arena, random_submission
 from steelyard.arena import Arena, open_arena
-from steelyard.arena.scoring import _kept_rows
+from steelyard.arena.scoring import _submission_rows
 from steelyard.arena.scoring._submission_rows import read_frame
 from steelyard.questions.arena.task_leaderboard import TaskLeaderboard, arena_task_leaderboard
 from steelyard.store import Store, open_store
@@ -30,7 +30,7 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         heights.append(len(rows))
         return rows
 
-    monkeypatch.setattr(_kept_rows, "read_frame", counted)
+    monkeypatch.setattr(_submission_rows, "read_frame", counted)
     return heights
 
 
@@ -119,7 +119,7 @@ def test_no_more_is_kept_than_there_is_room_for(arena: Arena, monkeypatch: pytes
 
     arena_task_leaderboard(arena, "t", top=1)
     assert list(kept()) == [COUNT]
-    monkeypatch.setattr(_kept_rows, "MAX_ROWS", COUNT)
+    monkeypatch.setattr(_submission_rows, "MAX_ROWS", COUNT)
     submit(arena, COUNT, COUNT + 1)
     assert arena_task_leaderboard(arena, "t", top=1).n == COUNT + 1
     assert list(kept()) == []

@@ -21,11 +21,19 @@ from sqlalchemy import update
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, notify_once
-from steelyard.arena.notifications._delivery import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
+from steelyard.arena.notifications._delivery import (
+    LEASE_SECONDS,
+    SECOND,
+    SILENCES,
+    Deliveries,
+    NoAnswer,
+    send,
+    signature,
+    waiting,
+    waits_seconds,
+)
 from steelyard.arena.notifications._events import EVALUATED
-from steelyard.arena.notifications._sending import Deliveries, waiting
 from steelyard.arena.notifications._targets import Target
-from steelyard.arena.notifications._webhook import NoAnswer, send, signature
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.records import now_microseconds
 from steelyard.store import Store

@@ -15,10 +15,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from steelyard.arena.notifications import _webhook
-from steelyard.arena.notifications._addresses import Network, refusal
-from steelyard.arena.notifications._targets import Target
-from steelyard.arena.notifications._webhook import NoAnswer, send
+from steelyard.arena.notifications import _delivery
+from steelyard.arena.notifications._delivery import NoAnswer, send
+from steelyard.arena.notifications._targets import Network, Target, refusal
 
 MESSAGE: dict[str, Any] = {"event_id": "e", "kind": "k", "body": b"{}", "timestamp": 1}
 
@@ -160,7 +159,7 @@ def test_the_receiver_has_to_prove_its_name(tmp_path: Path, monkeypatch: pytest.
         )
         names = Names(["127.0.0.1"])
         assert "certificate verify failed" in str(send(right, **MESSAGE, resolve=names))  # nobody vouches for it
-        monkeypatch.setattr(_webhook, "_trusted", lambda: trusted)
+        monkeypatch.setattr(_delivery, "_trusted", lambda: trusted)
         assert send(right, **MESSAGE, resolve=names) is None
         assert "certificate verify failed" in str(send(wrong, **MESSAGE, resolve=names))
         assert Handler.hosts == [f"hooks.internal:{port}"]

@@ -16,9 +16,8 @@ import pytest
 import steelyard as sy
 from report_makers import planted
 from serving import Served, serving
-from steelyard.arena.notifications._sending import notify_once
+from steelyard.arena.notifications._delivery import NoAnswer, notify_once
 from steelyard.arena.notifications._targets import Target
-from steelyard.arena.notifications._webhook import NoAnswer
 from steelyard.cli import run
 from steelyard.questions import ArenaSource, LocalArena, RunsSource
 from steelyard.results import Receipt, Result

@@ -37,49 +37,41 @@ if TYPE_CHECKING:
         find_tasks as find_tasks,
         load_tasks as load_tasks,
     )
-    from steelyard.arena.models._queries import (
+    from steelyard.arena.models._versions import (
+        anomaly_findings as anomaly_findings,
+        fit_if_due as fit_if_due,
+        fit_models as fit_models,
         model_estimates as model_estimates,
         predict_scores as predict_scores,
         read_abilities as read_abilities,
         read_correctness as read_correctness,
     )
-    from steelyard.arena.models._versions import (
-        anomaly_findings as anomaly_findings,
-        fit_if_due as fit_if_due,
-        fit_models as fit_models,
-    )
-    from steelyard.arena.notifications._outbox import (
-        skip_before as skip_before,
-    )
-    from steelyard.arena.notifications._sending import (
+    from steelyard.arena.notifications._delivery import (
         notify_once as notify_once,
+    )
+    from steelyard.arena.notifications._events import (
+        skip_before as skip_before,
     )
     from steelyard.arena.notifications._targets import (
         read_targets as read_targets,
     )
-    from steelyard.arena.ratings._rating_table import (
-        RatingTable as RatingTable,
-        rating_table as rating_table,
-    )
     from steelyard.arena.ratings._ratings import (
         NewRating as NewRating,
+        RatingTable as RatingTable,
         assign as assign,
         assignments_of as assignments_of,
+        fit_arena_weights as fit_arena_weights,
         rate as rate,
-    )
-    from steelyard.arena.ratings._season_manifest import (
-        final_leaderboard as final_leaderboard,
+        rating_table as rating_table,
     )
     from steelyard.arena.ratings._seasons import (
         StoredSeason as StoredSeason,
+        final_leaderboard as final_leaderboard,
         find_season as find_season,
         freeze as freeze,
         verify as verify,
     )
-    from steelyard.arena.ratings._weights import (
-        fit_arena_weights as fit_arena_weights,
-    )
-    from steelyard.arena.scoring._community_weights import (
+    from steelyard.arena.scoring._fitted_models import (
         read_weights as read_weights,
     )
     from steelyard.arena.scoring._review_log import (
@@ -87,57 +79,43 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
+        POLICIES as POLICIES,
         Rules as Rules,
-        read_rules as read_rules,
-    )
-    from steelyard.arena.scoring._rules_in_force import (
         RulesInForce as RulesInForce,
+        read_rules as read_rules,
         read_rules_history as read_rules_history,
         scored_by as scored_by,
-    )
-    from steelyard.arena.scoring._score_intervals import (
-        score_interval as score_interval,
+        settings_at as settings_at,
     )
     from steelyard.arena.scoring._scores import (
         RANKED_SCORES as RANKED_SCORES,
         points as points,
-    )
-    from steelyard.arena.scoring._settings import (
-        POLICIES as POLICIES,
-        settings_at as settings_at,
-    )
-    from steelyard.arena.views._combination_baselines import (
-        combination_baselines as combination_baselines,
+        score_interval as score_interval,
     )
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
     )
-    from steelyard.arena.views._submission_table import (
-        submission_table as submission_table,
-    )
     from steelyard.arena.views._task_leaderboard import (
         RankedTask as RankedTask,
+        metrics_of as metrics_of,
         outliers as outliers,
         rank_task as rank_task,
         ranked as ranked,
         ranks_under as ranks_under,
+        tool_submissions as tool_submissions,
     )
     from steelyard.arena.views._task_view import (
         FIRST_VERSION as FIRST_VERSION,
         View as View,
+        combination_baselines as combination_baselines,
         scored_views as scored_views,
+        submission_table as submission_table,
         view_task as view_task,
         view_tasks as view_tasks,
     )
-    from steelyard.arena.views._tool_metrics import (
-        metrics_of as metrics_of,
-        tool_submissions as tool_submissions,
-    )
-    from steelyard.arena.views._versions import (
-        arena_version as arena_version,
-    )
-    from steelyard.arena.views._watching import (
+    from steelyard.arena.views._watch import (
         Watch as Watch,
+        arena_version as arena_version,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from steelyard import sandbox
 from steelyard.arena.grading._artifacts import Staged
 from steelyard.arena.grading._task_files import TaskFiles
-from steelyard.arena.grading._unittest_runner import PROGRAM, WATCHING, sealed
+from steelyard.arena.grading._unittest_runner import OBSERVER, PROGRAM, sealed
 from steelyard.formatting import counted
 from steelyard.records import (
     CodeCompiles,
@@ -37,10 +37,10 @@ MAX_NAME_CHARS = 100
 MAX_JUDGMENTS = 5
 """Judgments that a reason shows."""
 
-_RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_watching.py", "_unittest_runner.py"))
+_RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_observer.py", "_unittest_runner.py"))
 _RUN_TESTS = f"""
 import sys, types
-sys.modules['{WATCHING}'] = names = types.ModuleType('{WATCHING}', None)
+sys.modules['{OBSERVER}'] = names = types.ModuleType('{OBSERVER}', None)
 names.__file__ = '<steelyard>'
 exec(compile(sys.argv[1], '<steelyard>', 'exec'), names.__dict__)
 exec(compile(sys.argv[2], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})

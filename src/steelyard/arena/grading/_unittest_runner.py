@@ -1,6 +1,6 @@
 """Runs unittest cases on code that is not trusted, and reports what came of them.
 
-Run in the sandbox by an isolated interpreter; of ours it has only unittest_watching, which is handed to it. Tests and
+Run in the sandbox by an isolated interpreter; of ours it has only unittest_observer, which is handed to it. Tests and
 the code under test share a process, so that code could change anything in it. The bar is raised: a second process that
 never runs that code hears of each step as it happens, judges, and believes only words that a key attests which the
 first cannot read back; the task's modules are compiled before the code under test can touch their files; whether a test
@@ -29,11 +29,11 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b, file_digest
 from typing import Any
 
-from steelyard.arena.grading._unittest_watching import CASES, Task, Watched, library
+from steelyard.arena.grading._unittest_observer import CASES, Task, Watched, library
 
 PROGRAM = "steelyard_tests"
 """The name under which this is run: outside of sys.modules, where the code under test would look first."""
-WATCHING = Watched.__module__
+OBSERVER = Watched.__module__
 PR_SET_DUMPABLE = 4
 KEY_BYTES = SEAL_BYTES = 64
 MAX_BYTES = 64 * 1024 * 1024
@@ -307,7 +307,7 @@ def contents(own: list[str]) -> dict[str, bytes]:
 def main() -> None:
     """Run the tests in a child, and write the counts if it reports to the end."""
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)  # else the child could read the key in our memory
-    sys.modules.pop(WATCHING)
+    sys.modules.pop(OBSERVER)
     with open(sys.argv[3], "rb") as file:
         own: list[str] = json.load(file)
     given = contents(own)

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
         create_arena as create_arena,
         open_arena as open_arena,
     )
-    from steelyard.arena.ingest._counting_ratings import (
-        count_ratings as count_ratings,
-    )
     from steelyard.arena.ingest._parties import (
         check_name as check_name,
         party_kind as party_kind,
@@ -22,6 +19,9 @@ if TYPE_CHECKING:
         read_parties as read_parties,
         register as register,
         teams_of as teams_of,
+    )
+    from steelyard.arena.ingest._reviews import (
+        count_ratings as count_ratings,
     )
     from steelyard.arena.ingest._submission_files import (
         LocatedSubmission as LocatedSubmission,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,8 +25,6 @@ from steelyard.arena.grading import (
     in_pieces,
     read_digests,
 )
-from steelyard.arena.ingest._outcomes import OutcomeProgress, OutcomesSoFar, interrupt_held_back
-from steelyard.arena.ingest._portions import Portion, portions, read_portion
 from steelyard.arena.ingest._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
     POLICIES,
@@ -43,9 +45,11 @@ from steelyard.records import (
     Rejected,
     Submission,
     Task,
+    check_submissions,
     convert_submission,
     convert_task,
     now_microseconds,
+    without_inputs,
 )
 from steelyard.results import Decision, Policy
 from steelyard.store import Store
@@ -53,7 +57,114 @@ from steelyard.store.schema import settings, tasks
 from steelyard.suggestions import nearest
 
 if TYPE_CHECKING:
-    from steelyard.arena.ingest._reviewing import Decided
+    from steelyard.arena.ingest._reviews import Decided
+
+OutcomeProgress = Callable[[Sequence[SubmissionOutcome]], None]
+"""Called with the outcome of some submissions, once that is settled for good."""
+
+
+class OutcomesSoFar:
+    """The outcome of each submission, in their order; None for those that wait."""
+
+    def __init__(self, given: Sequence[Submission | Rejected], progress: OutcomeProgress | None) -> None:
+        self.outcomes: list[SubmissionOutcome | None] = [
+            submission if isinstance(submission, Rejected) else None for submission in given
+        ]
+        self._progress = progress
+        if progress is not None and (
+            rejected := [submission for submission in given if isinstance(submission, Rejected)]
+        ):
+            progress(rejected)
+
+    def note(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
+        """Note the outcome of these."""
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            self.outcomes[number] = outcome
+        if self._progress is not None:
+            self._progress(outcomes)
+
+
+@contextmanager
+def interrupt_held_back() -> Iterator[None]:
+    """Ctrl-C takes effect when the block has ended; pressed twice, it does not wait.
+
+    So a transaction is finished and recorded before the work ends, and reported counts are correct.
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield  # the caller handles interrupts
+        return
+    pressed: list[int] = []
+
+    def press(number: int, _frame: FrameType | None) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if pressed:
+            raise KeyboardInterrupt
+
+
+ROWS_PER_TRANSACTION = 20_000
+
+
+class Portion(NamedTuple):
+    """Submissions of one transaction: their numbers among those given, encoded contents and digests."""
+
+    numbers: list[int]
+    given: list[Submission]
+    encoded: list[bytes | DecodeError]
+    digests: list[str]
+
+
+def read_portion(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
+    """Return the submissions with these numbers, validated and encoded."""
+    sound: list[Any] = [given[number] for number in numbers]  # Any: `portions` gives the numbers of submissions only
+    encoded = check_submissions(sound)
+    digests = [
+        _digest(text, submission) if isinstance(text, bytes) else ""
+        for text, submission in zip(encoded, sound, strict=True)
+    ]
+    return Portion(numbers, sound, encoded, digests)
+
+
+def _digest(text: bytes, submission: Submission) -> str:
+    plain = without_inputs(submission)
+    return hashlib.sha256(text if plain is submission else msgspec.json.encode(plain)).hexdigest()
+
+
+def portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
+    """The numbers of submissions, whole tasks together, as many as fit into one transaction.
+
+    One to another task than an earlier one of the same id waits for the end: whichever was given first is to be kept.
+    """
+    by_task: dict[str, list[int]] = {}
+    task_of: dict[str, str] = {}
+    again: list[int] = []
+    for number, submission in enumerate(given):
+        if isinstance(submission, Submission):
+            # A submission from Python may contain anything; it is validated later.
+            task = submission.task_id if type(submission.task_id) is str else ""
+            is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
+            (by_task.setdefault(task, []) if is_first else again).append(number)
+    portion: list[int] = []
+    for _, group in sorted(by_task.items()):
+        if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
+            yield portion
+            portion = []
+        portion += group
+    if portion:
+        yield portion
+    for start in range(0, len(again), ROWS_PER_TRANSACTION):
+        yield again[start : start + ROWS_PER_TRANSACTION]
+
 
 COLLECTOR_RESTS_FROM = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""
@@ -180,7 +291,7 @@ class Arena:
 
     def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, *, meanwhile: Callable[[], None]) -> None:
         """Write the entries in one transaction under the present rules, and note their outcomes."""
-        from steelyard.arena.ingest._accepting import write_or_look_up  # heavy: it loads numpy
+        from steelyard.arena.ingest._acceptance import write_or_look_up  # heavy: it loads numpy
 
         def work(connection: Connection) -> list[SubmissionOutcome]:
             self.refresh(connection)
@@ -285,7 +396,7 @@ class Arena:
 
         Under `as-submitted` each keeps the score of its day: baselines and ranks are recomputed, no score is.
         """
-        from steelyard.arena.ingest._scoring_again import rescore_tasks  # heavy: it loads numpy
+        from steelyard.arena.ingest._rescore import rescore_tasks  # heavy: it loads numpy
 
         if (profile or policy) and task_ids:
             raise UsageError("a profile or policy applies to the whole arena", hint="remove the task ids")
@@ -312,7 +423,7 @@ class Arena:
         An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
         others. An exclusion needs a reason. Deciding the same again changes nothing.
         """
-        from steelyard.arena.ingest._reviewing import Request, check_request, decide  # heavy: it loads numpy
+        from steelyard.arena.ingest._reviews import Request, check_request, decide  # heavy: it loads numpy
 
         request = Request(submission_id, decision, by, reason)
         check_request(request)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.arena.notifications._delivery import (
+        notify_once as notify_once,
+    )
     from steelyard.arena.notifications._events import (
         EVALUATED as EVALUATED,
         EXCLUDED as EXCLUDED,
@@ -15,13 +18,8 @@ if TYPE_CHECKING:
         RANK_LOST as RANK_LOST,
         REINSTATED as REINSTATED,
         read_events as read_events,
-        write_events as write_events,
-    )
-    from steelyard.arena.notifications._outbox import (
         skip_before as skip_before,
-    )
-    from steelyard.arena.notifications._sending import (
-        notify_once as notify_once,
+        write_events as write_events,
     )
     from steelyard.arena.notifications._targets import (
         Target as Target,

@@ -1,27 +1,161 @@
-"""One target and what it has not taken yet: leased, sent in order, and noted, without regard to other targets.
+"""Delivery of the outbox: every event to every target at least once, however often anything crashes on the way.
+
+An event is written with its submission, and settled when every target has accepted it. Targets are served in parallel,
+each in the order of the events and with its own retries, so one that hangs does not delay the others.
 
 A lease is a moment in the future at which the delivery is due again, so that no other sender takes it meanwhile. It is
-for no more events than can be sent in half of its time, however slow the target is.
+for no more events than can be sent in half of its time, however slow the target is. A sender that dies leaves its
+leases to run out, and what it had not noted is sent again under the same id.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import importlib
+import socket
+import ssl
 from collections.abc import Callable, Sequence
-from functools import partial
-from threading import Event as Signal
+from contextlib import closing
+from functools import cache, partial
+from http.client import HTTPConnection, HTTPException
+from threading import Event as Signal, Thread
 from typing import NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from sqlalchemy import and_, insert, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, Select
 
-from steelyard.arena.notifications._events import EVENTS_AT_ONCE, read_events
-from steelyard.arena.notifications._targets import Target
-from steelyard.arena.notifications._webhook import NoAnswer
-from steelyard.records import Redaction, now_microseconds
+from steelyard.arena.notifications._events import (
+    EVENTS_AT_ONCE,
+    count_waiting,
+    forget,
+    next_due,
+    read_events,
+    settle,
+    wake,
+)
+from steelyard.arena.notifications._targets import ForbiddenAddressError, Resolver, Target, connected, environment
+from steelyard.errors import MissingExtraError
+from steelyard.records import Redaction, iso, now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import deliveries, outbox
+from steelyard.version import __version__
+
+ID_HEADER = "Steelyard-Event-Id"
+KIND_HEADER = "Steelyard-Event-Kind"
+TIME_HEADER = "Steelyard-Timestamp"
+SIGNATURE_HEADER = "Steelyard-Signature"
+
+
+MARGIN_SECONDS = 0.5
+"""Extra time for the socket to report its own error."""
+
+
+class NoAnswer(str):
+    """Error of a target that does not respond; further messages are postponed."""
+
+    __slots__ = ()
+
+
+def signature(secret: bytes, timestamp: int, body: bytes) -> str:
+    """What the signature header holds.
+
+    >>> signature(b"secret", 1, b"{}")[:14]
+    'sha256=1122767'
+    """
+    return "sha256=" + hmac.new(secret, f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def send(
+    target: Target,
+    *,
+    event_id: str,
+    kind: str,
+    body: bytes,
+    timestamp: int,
+    resolve: Resolver = socket.getaddrinfo,
+) -> str | None:
+    """None when the target took the message, else what went wrong. It has `seconds` for all of it.
+
+    A socket's timeout restarts with every byte and name resolution has none, so a separate thread enforces the limit.
+    """
+    answers: list[str | None] = []
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            if target.url is None:
+                answers.append(_send_by_apprise(target, kind, body))
+            else:
+                answers.append(_send(target, _headers(target, event_id, kind, body, timestamp), body, resolve))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            problems.append(error)
+
+    waiting = Thread(target=work, daemon=True)  # daemon: an abandoned request must not delay the exit
+    waiting.start()
+    waiting.join(target.seconds + MARGIN_SECONDS)
+    if problems:
+        raise problems[0]
+    return answers[0] if answers else NoAnswer(f"no response within {target.seconds:g} seconds")
+
+
+def _headers(target: Target, event_id: str, kind: str, body: bytes, timestamp: int) -> dict[str, str]:
+    headers = {
+        "Host": urlsplit(target.address).netloc,
+        "Content-Type": "application/json",
+        "User-Agent": f"steelyard/{__version__}",
+        ID_HEADER: event_id,
+        KIND_HEADER: kind,
+        TIME_HEADER: str(timestamp),
+    }
+    secret = target.secret
+    if secret is not None:
+        headers[SIGNATURE_HEADER] = signature(secret, timestamp, body)
+    return headers
+
+
+def _send(target: Target, headers: dict[str, str], body: bytes, resolve: Resolver) -> str | None:
+    """The message straight to the address: no proxy of the environment, and no redirect, leads anywhere else."""
+    parts = urlsplit(target.address)
+    is_secure = parts.scheme == "https"
+    host, port = parts.hostname or "", parts.port or (443 if is_secure else 80)
+    try:
+        with connected(
+            host, port, network=target.network, is_secure=is_secure, seconds=target.seconds, resolve=resolve
+        ) as plain:
+            connection = HTTPConnection(host, port)
+            connection.sock = _trusted().wrap_socket(plain, server_hostname=host) if is_secure else plain
+            with closing(connection):
+                connection.request("POST", urlunsplit(("", "", parts.path or "/", parts.query, "")), body, headers)
+                status = connection.getresponse().status
+    except ForbiddenAddressError as error:
+        return NoAnswer(str(error))
+    except (OSError, HTTPException) as error:
+        return NoAnswer(f"{type(error).__name__}: {error}"[:500])
+    return None if 200 <= status < 300 else f"HTTP status {status}"
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return the default TLS context, cached because loading certificates is slow."""
+    return ssl.create_default_context()
+
+
+def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
+    try:
+        apprise = importlib.import_module("apprise")  # an extra: dozens of services without code of ours
+    except ImportError as error:
+        raise MissingExtraError("apprise", extra="notify", purpose="a target with apprise_env") from error
+    assert target.apprise_env is not None  # a target has a url or this
+    messenger = apprise.Apprise()
+    if not messenger.add(environment(target.apprise_env, target.name)):
+        return "Apprise does not support this URL"
+    is_taken = messenger.notify(title=f"steelyard: {kind}", body=body.decode())
+    return None if is_taken else NoAnswer("Apprise delivery failed")
+
 
 SECOND = 1_000_000
 LEASE_SECONDS = 120
@@ -187,3 +321,78 @@ def _attempt(send: Callable[[], str | None]) -> str | None:
     return type(problem)(
         "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in problem)
     )
+
+
+ERRORS_SHOWN = 20
+
+
+def waiting(store: Store) -> int:
+    """How many events are not settled."""
+    with store.read() as connection:
+        return count_waiting(connection)
+
+
+class Deliveries(NamedTuple):
+    """Result of one round of deliveries."""
+
+    sent: int
+    failed: int
+    put_off: int
+    settled: int
+    waiting: int
+    next_attempt_at: str | None
+    errors: tuple[str, ...]
+
+
+def notify_once(
+    store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None
+) -> Deliveries:
+    """Send everything that is due now, once. A target that cannot be sent to is an error before any event is taken."""
+    for target in targets:
+        target.check_environment()
+    wake(store, targets)
+    began = now_microseconds() if now is None else now
+    stop = Signal()
+    jobs = [partial(serve, store, target, sender=sender, began=began, stop=stop) for target in targets]
+    served = _run_in_parallel(jobs, stop)
+    settled = settle(store, targets, began)
+    forget(store, began)
+    with store.read() as connection:
+        due = next_due(connection, began)
+    return Deliveries(
+        sent=sum(result.sent for result in served),
+        failed=sum(result.failed for result in served),
+        put_off=sum(result.put_off for result in served),
+        settled=settled,
+        waiting=waiting(store),
+        next_attempt_at=None if due is None else iso(due),
+        errors=tuple(error for result in served for error in result.errors)[:ERRORS_SHOWN],
+    )
+
+
+def _run_in_parallel(jobs: Sequence[Callable[[], Served]], stop: Signal) -> list[Served]:
+    """Run each job in a thread and return the results. An interrupted wait stops them after the current send."""
+    if len(jobs) == 1:
+        return [jobs[0]()]
+    results: dict[int, Served] = {}
+    problems: list[BaseException] = []
+
+    def work(place: int) -> None:
+        try:
+            results[place] = jobs[place]()
+        except BaseException as error:  # noqa: BLE001 - raised again where the threads are waited for
+            problems.append(error)
+            stop.set()
+
+    # Daemon threads: a target that hangs must not delay the exit.
+    threads = [Thread(target=work, args=(place,), daemon=True) for place in range(len(jobs))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        stop.set()
+    if problems:
+        raise problems[0]
+    return [results[place] for place in range(len(jobs))]

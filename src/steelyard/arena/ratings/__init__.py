@@ -7,27 +7,21 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.arena.ratings._rating_table import (
-        RatingTable as RatingTable,
-        rating_table as rating_table,
-    )
     from steelyard.arena.ratings._ratings import (
         NewRating as NewRating,
+        RatingTable as RatingTable,
         assign as assign,
         assignments_of as assignments_of,
+        fit_arena_weights as fit_arena_weights,
         rate as rate,
-    )
-    from steelyard.arena.ratings._season_manifest import (
-        final_leaderboard as final_leaderboard,
+        rating_table as rating_table,
     )
     from steelyard.arena.ratings._seasons import (
         StoredSeason as StoredSeason,
+        final_leaderboard as final_leaderboard,
         find_season as find_season,
         freeze as freeze,
         verify as verify,
-    )
-    from steelyard.arena.ratings._weights import (
-        fit_arena_weights as fit_arena_weights,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

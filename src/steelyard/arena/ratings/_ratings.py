@@ -1,23 +1,239 @@
-"""Ratings by reviewers: who is to give one, what was given, and what counts of it."""
+"""Ratings by reviewers: who is to give one, what was given, and the weights fitted to them."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+import numpy as np
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.ingest import Arena, check_name, count_ratings, find_task, read_parties, teams_of
-from steelyard.arena.ratings._reviewers import Entry, choose_reviewers, is_own
-from steelyard.arena.scoring import Rules, latest_ratings
+from steelyard.arena.ingest import Arena, check_name, count_ratings, find_task, load_tasks, read_parties, teams_of
+from steelyard.arena.ratings._seasons import digest_of
+from steelyard.arena.scoring import (
+    PARTS,
+    WEIGHTS,
+    DynamicWeightsTable,
+    Rules,
+    fitted_model,
+    latest_ratings,
+    read_ratings,
+)
+from steelyard.arena.views import view_task
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
-from steelyard.results import Assignment
+from steelyard.results import Assignment, FittedModel, FittedWeights, PartDiagnostic
+from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
+from steelyard.store import KeptVersion, save_model
 from steelyard.store.schema import assignments, ratings, submissions, tasks
+
+
+class RatingTable(NamedTuple):
+    """Ratings of submissions that count, in an order that does not depend on when they came."""
+
+    submissions: list[tuple[str, str]]
+    """The task and the id of each submission, by which its code is its place."""
+    keys: list[tuple[int, int]]
+    """The task's key and the ordinal of each."""
+    reviewers: list[str]
+    units: np.ndarray
+    raters: np.ndarray
+    scores: np.ndarray
+
+
+def rating_table(connection: Connection, task_key: int | None, criterion: str | None) -> RatingTable:
+    """The ratings that hold of a task (of all) on one criterion; None is the submission as a whole."""
+    held = [rating for rating in read_ratings(connection, task_key) if rating.criterion == criterion]
+    wanted = (
+        select(submissions.c.task_key, submissions.c.ordinal, submissions.c.id, tasks.c.id.label("task_id"))
+        .join(tasks)
+        .where(submissions.c.excluded_at.is_(None))
+    )
+    if task_key is not None:
+        wanted = wanted.where(submissions.c.task_key == task_key)
+    rated = {(rating.task_key, rating.ordinal) for rating in held}
+    names = {
+        (row.task_key, row.ordinal): (row.task_id, row.id)
+        for row in connection.execute(wanted)
+        if (row.task_key, row.ordinal) in rated
+    }
+    rows = sorted(
+        (names[rating.task_key, rating.ordinal], rating.reviewer, rating.score)
+        for rating in held
+        if (rating.task_key, rating.ordinal) in names
+    )
+    units = {name: place for place, name in enumerate(sorted({name for name, _, _ in rows}))}
+    raters = {name: place for place, name in enumerate(sorted({reviewer for _, reviewer, _ in rows}))}
+    by_name = {name: key for key, name in names.items()}
+    return RatingTable(
+        list(units),
+        [by_name[name] for name in units],
+        list(raters),
+        np.array([units[name] for name, _, _ in rows], dtype=np.int64),
+        np.array([raters[reviewer] for _, reviewer, _ in rows], dtype=np.int64),
+        np.array([score for _, _, score in rows], dtype=float),
+    )
+
+
+class Entry(NamedTuple):
+    """A submission that is to be rated."""
+
+    submission_id: str
+    submitter: str | None
+    reviewers: frozenset[str]
+    """Who is to rate it already."""
+
+
+def is_own(reviewer: str, submitter: str | None, teams: Mapping[str, str]) -> bool:
+    """Whether a submission is a reviewer's own: submitted by them, or by a member of their team."""
+    if submitter is None:
+        return False
+    team = teams.get(reviewer)
+    return reviewer == submitter or (team is not None and team == teams.get(submitter))
+
+
+def choose_reviewers(
+    entries: Sequence[Entry], reviewers: Iterable[str], *, per_submission: int, teams: Mapping[str, str], seed: int
+) -> dict[str, list[str]]:
+    """Return the additional reviewers of each submission.
+
+    The same seed and the same names give the same, whatever their order: a submission's turn and who comes first among
+    reviewers with equally much to do go by a digest of the names.
+    """
+    pool = sorted(set(reviewers))
+    load = dict.fromkeys(pool, 0)
+    for entry in entries:
+        for reviewer in entry.reviewers & load.keys():
+            load[reviewer] += 1
+    able = {
+        entry.submission_id: [reviewer for reviewer in pool if not is_own(reviewer, entry.submitter, teams)]
+        for entry in entries
+    }
+    for entry in entries:
+        whole = entry.reviewers.union(able[entry.submission_id])
+        if len(whole) < per_submission:
+            message = (
+                f"not enough eligible reviewers for {entry.submission_id[:200]!r}: {len(whole)} of {per_submission}"
+            )
+            raise UsageError(message, hint=f"add reviewers, or reduce {option('per_submission')}")
+    turns = sorted(entries, key=lambda entry: _digest(seed, entry.submission_id))
+    chosen: dict[str, list[str]] = {entry.submission_id: [] for entry in entries}
+    for place in range(per_submission):
+        for entry in turns:
+            identity = entry.submission_id
+            if len(entry.reviewers) + len(chosen[identity]) > place:
+                continue
+            taken = entry.reviewers.union(chosen[identity])
+            free = [reviewer for reviewer in able[identity] if reviewer not in taken]
+            reviewer = min(free, key=lambda name: (load[name], _digest(seed, identity, name)))
+            chosen[identity].append(reviewer)
+            load[reviewer] += 1
+    _level(turns, chosen, able, load)
+    return chosen
+
+
+def _level(
+    entries: Sequence[Entry], chosen: dict[str, list[str]], able: Mapping[str, list[str]], load: dict[str, int]
+) -> None:
+    """Hand new work from those with most to those with least while their loads differ by more than one."""
+    for entry in entries:
+        own = chosen[entry.submission_id]
+        for place, giver in enumerate(own):
+            taken = entry.reviewers.union(own)
+            takers = [name for name in able[entry.submission_id] if name not in taken and load[name] + 1 < load[giver]]
+            if takers:
+                taker = min(takers, key=lambda name: (load[name], name))
+                own[place] = taker
+                load[giver] -= 1
+                load[taker] += 1
+
+
+def _digest(seed: int, *names: str) -> str:
+    return hashlib.sha256("\0".join([str(seed), *names]).encode()).hexdigest()
+
+
+def fit_arena_weights(arena: Arena) -> FittedModel:
+    """Fit the weights to the current ratings; add a version if the data changed since the last fit."""
+    with arena.read() as connection:
+        table = arena.rules.dynamic_weights
+        if table is None:
+            hint = f"rescore the arena with {option('profile', 'arena-community')}"
+            raise UsageError(f"the profile {arena.rules.name} does not enable dynamic weights", hint=hint)
+        rated = rating_table(connection, None, None)
+        known = _known(connection, arena, rated)
+        general = np.array([arena.rules.constants[f"{name}_weight"] for name in PARTS])
+    fitted = _fitted(rated, known, table, general)
+    content = msgspec.json.encode(fitted, order="deterministic").decode()
+    digest = digest_of([content, known["rows"], rated.scores.tolist(), rated.reviewers, rated.raters.tolist()])
+
+    def work(connection: Connection) -> KeptVersion:
+        return save_model(connection, WEIGHTS, digest=digest, seen=len(rated.scores), content=content)
+
+    return fitted_model(arena.store.in_transaction(work), fitted.reason)
+
+
+def _known(connection: Connection, arena: Arena, rated: RatingTable) -> dict[str, Any]:  # Any: columns
+    """Return the parts and fixed weights of each rated submission whose task has no own weights."""
+    stored = {task.key: task for task in load_tasks(connection, arena.rules).values()}
+    by_key: dict[int, dict[int, int]] = {}
+    for place, (key, ordinal) in enumerate(rated.keys):
+        by_key.setdefault(key, {})[ordinal] = place
+    known = []
+    for key, places in by_key.items():
+        if stored[key].task.weights is not None:
+            continue
+        fixed = [stored[key].constants[f"{name}_weight"] for name in PARTS]
+        rows = view_task(connection, stored[key], policy=arena.policy).rows
+        for ordinal, *cents in rows.filter(rows["ordinal"].is_in(list(places))).select("ordinal", *PARTS).iter_rows():
+            known.append((places[ordinal], rated.submissions[places[ordinal]][0], cents, fixed))
+    known.sort()
+    return {"rows": known}
+
+
+def _fitted(
+    rated: RatingTable, known: dict[str, Any], table: DynamicWeightsTable, general: np.ndarray
+) -> FittedWeights:
+    rows = known["rows"]
+    names = sorted({task for _, task, _, _ in rows})
+    groups = np.array([names.index(task) for _, task, _, _ in rows], dtype=np.int64)
+    parts = np.array([cents for _, _, cents, _ in rows], dtype=float).reshape(-1, len(PARTS)) / 100
+    fixed = np.array([weights for _, _, _, weights in rows], dtype=float).reshape(-1, len(PARTS))
+    shift, fit, reason = np.zeros(len(PARTS)), None, None
+    diagnostics: tuple[PartDiagnostic, ...] = ()
+    if len(rated.scores) < table.min_ratings or len(rows) < table.min_submissions:
+        reason = (
+            f"{len(rated.scores)} ratings of {len(rows)} submissions; required: {table.min_ratings} ratings of"
+            f" {table.min_submissions} submissions"
+        )
+    else:
+        quality = two_way(rated.units, rated.raters, rated.scores).quality[[place for place, *_ in rows]]
+        fit = fit_weights(parts, fixed, quality, groups)
+        shift, reason = fit.shift, fit.reason
+        diagnostics = tuple(
+            PartDiagnostic(name=name, std_dev=std_dev, correlation=correlation)
+            for name, (std_dev, correlation) in zip(PARTS, part_diagnostics(parts, quality, groups), strict=True)
+        )
+    moved = bounded_weights(general, shift, table.max_shift)
+    return FittedWeights(
+        ratings=len(rated.scores),
+        submissions=len(rows),
+        tasks=len(names),
+        max_shift=table.max_shift,
+        fixed=dict(zip(PARTS, general.tolist(), strict=True)),
+        weights=dict(zip(PARTS, moved.tolist(), strict=True)),
+        shift=dict(zip(PARTS, shift.tolist(), strict=True)),
+        slope=None if fit is None else fit.slope,
+        p_value=None if fit is None else fit.p_value,
+        shrinkage=None if fit is None else fit.shrinkage,
+        reason=reason,
+        parts=diagnostics,
+    )
+
 
 MAX_COMMENT_LENGTH = 10_000
 """Characters."""

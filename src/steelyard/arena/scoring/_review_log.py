@@ -1,8 +1,8 @@
-"""Append-only log of decisions on submissions, and their state at a given time."""
+"""Append-only logs of decisions on submissions and of ratings, and what is valid after them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -11,7 +11,37 @@ from sqlalchemy.engine import Connection
 
 from steelyard.records import iso
 from steelyard.results import Review
-from steelyard.store.schema import reviews, submissions, tasks
+from steelyard.store.schema import ratings, reviews, submissions, tasks
+
+
+class LoggedRating(NamedTuple):
+    """A rating that holds."""
+
+    task_key: int
+    ordinal: int
+    reviewer: str
+    criterion: str | None
+    """None for the submission as a whole."""
+    score: float
+    comment: str | None
+    rated_at: int
+
+
+def read_ratings(connection: Connection, task_key: int | None = None) -> Iterator[LoggedRating]:
+    """Every rating that holds, of a task or of all, in no particular order."""
+    wanted = select(*(ratings.c[name] for name in LoggedRating._fields)).order_by(ratings.c.number)
+    if task_key is not None:
+        wanted = wanted.where(ratings.c.task_key == task_key)
+    held = {(row[0], row[1], row[2], row[3]): row for row in connection.execute(wanted)}
+    return (LoggedRating(*row) for row in held.values())
+
+
+def latest_ratings(connection: Connection, task_key: int, ordinal: int) -> dict[tuple[str, str | None], LoggedRating]:
+    """The ratings of one submission that hold, by reviewer and criterion."""
+    own = (ratings.c.task_key == task_key) & (ratings.c.ordinal == ordinal)
+    wanted = select(*(ratings.c[name] for name in LoggedRating._fields)).where(own).order_by(ratings.c.number)
+    return {(row[2], row[3]): LoggedRating(*row) for row in connection.execute(wanted)}
+
 
 EXCLUDING = ("excluded", "withdrawn")
 

@@ -1,4 +1,4 @@
-"""View of a task, now or at a time: all submissions scored in one context, as columns."""
+"""Submissions as columns: of one task, now or at a time, scored in one context; and of all tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.ingest import Arena, load_tasks
+from steelyard.arena.ingest import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
     KEPT_SCORES,
     BaselineBounds,
@@ -24,13 +24,15 @@ from steelyard.arena.scoring import (
     baseline_of,
     columns_in_cents,
     decisions_after,
+    own_baseline,
     read_frame,
     read_reviews,
     read_rules_history,
+    score_metrics,
     with_contexts,
 )
-from steelyard.records import iso
-from steelyard.results import Policy
+from steelyard.records import PROVIDED_MODEL, Missing, iso
+from steelyard.results import CombinationBaseline, Policy
 from steelyard.store.schema import baselines, states, submissions
 
 if TYPE_CHECKING:
@@ -220,3 +222,72 @@ def scored_views(arena: Arena, policy: Policy | None = None) -> Iterator[tuple[V
         for view in view_tasks(connection, every, policy=policy or arena.policy):
             if len(view.rows):
                 yield view, rules_history
+
+
+_FIELD_NAMES = {"estimated_cost": "reported_cost_usd", "execution_time": "stated_duration_seconds"}
+"""What a submission and a run both have, under the names of a run's inputs. An arena takes 0 for unknown."""
+_SAME = ("id", "agent", "total_tokens", "tool_calls", "iterations")
+
+
+def submission_table(arena: Arena) -> pl.DataFrame:
+    """One row a submission, by task and order of acceptance; each task under one baseline, as its leaderboard is."""
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    with arena.read() as connection:
+        views = [
+            view_task(connection, task, policy=arena.policy) for task in load_tasks(connection, arena.rules).values()
+        ]
+    return pl.concat([_columns(view) for view in views]) if views else pl.DataFrame({"task": []}, {"task": pl.String})
+
+
+def _columns(view: View) -> pl.DataFrame:
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    scores = {name: view.rows[name] for name in KEPT_SCORES} | _unstored_scores(view)
+    known = {field: pl.when(pl.col(field) > 0).then(pl.col(field)) for field in _FIELD_NAMES}
+    return view.rows.with_columns(**scores).select(
+        pl.lit(view.stored_task.task.id).alias("task"),
+        *(pl.col(name) for name in _SAME),
+        pl.col("model").str.replace(PROVIDED_MODEL, "$1"),
+        # an exact division: Polars divides by a constant through its reciprocal
+        (pl.col("submitted_at") / (pl.col("submitted_at") * 0 + 1_000_000)).alias("start_time"),
+        *(expression.cast(pl.Float64).alias(_FIELD_NAMES[field]) for field, expression in known.items()),
+        *((pl.col(name) / (pl.col(name) * 0 + 100)).cast(pl.Float64).alias(f"{name}_score") for name in scores),
+    )
+
+
+def _unstored_scores(view: View) -> dict[str, pl.Series]:
+    """Return the scores that an evaluation does not store, in cents.
+
+    They are missing under the policy `as-submitted`, where each submission has its own baseline and rules.
+    """
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    names = [declared.name.removesuffix("_score") for declared in score_metrics()]
+    names = [name for name in names if name not in KEPT_SCORES]
+    if view.policy != "current":
+        return {name: pl.Series([None] * len(view.rows), dtype=pl.Int64) for name in names}
+    context = ScoringContext(view.bounds, view.stored_task.constants)
+    rows = with_contexts(view.rows.drop(KEPT_SCORES), [context], [0] * len(view.rows))
+    return {name: pl.Series(cents) for name, cents in columns_in_cents(rows, context.constants, names).items()}
+
+
+def combination_baselines(arena: Arena, task_id: str) -> tuple[CombinationBaseline, ...]:
+    """The baseline of each tool and model alone; none, with the reason, where there are too few submissions."""
+    with arena.read() as connection:
+        stored_task = find_task(connection, task_id, arena.rules)
+        rows = view_task(connection, stored_task, policy="as-submitted").rows
+    combinations = []
+    for (agent, model), part in rows.group_by("agent", "model"):
+        inputs = BaselineInputs(*(part[name].to_list() for name in BaselineInputs._fields))
+        own = own_baseline(inputs, least=arena.rules.baseline.submissions)
+        combinations.append(
+            CombinationBaseline(
+                agent=agent,
+                model=model,
+                submissions=len(part),
+                baseline=None if isinstance(own, Missing) else {**own, "last_updated": iso(max(part["accepted_at"]))},
+                reason=str(own.reason) if isinstance(own, Missing) else None,
+            )
+        )
+    return tuple(sorted(combinations, key=lambda combination: (combination.agent or "", combination.model or "")))

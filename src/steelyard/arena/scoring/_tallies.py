@@ -1,18 +1,101 @@
-"""Tallies at rest: how many submissions of a task have each value of a field, a row for each value."""
+"""Tallies: how many submissions of a task have each value of a field, and the ranks and medians that follow.
+
+Many tasks are counted at once, as columns: one sort gives counts, ranks and medians of all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import BigInteger, Integer, bindparam, case, delete, func, select, union_all
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
-from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, of_tallies
-from steelyard.arena.scoring._task_state import TaskState
+from steelyard.arena.scoring._task_state import BaselineBounds, TaskState, default_bounds
 from steelyard.store import insert_columns
 from steelyard.store.schema import tallies
+
+
+class TaskValues(NamedTuple):
+    """Values of tasks: the place of the task, the value, and how often it is meant."""
+
+    which: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+
+
+class LowerMedians(NamedTuple):
+    """For each task the lower middle value, the number of values below it, and the median."""
+
+    values: np.ndarray
+    below: np.ndarray
+    medians: np.ndarray
+
+
+class CountedValues(NamedTuple):
+    """How often each value occurs in each task, ordered by task and value."""
+
+    which: np.ndarray
+    """The place of the task of each value."""
+    values: np.ndarray
+    counts: np.ndarray
+    starts: np.ndarray
+    """Where each task begins, and at last where all end."""
+    below: np.ndarray
+    """Number of the task's smaller values."""
+    totals: np.ndarray
+    """How many values each task has."""
+    where: np.ndarray
+    """For each pair that was counted, the place of its value here."""
+
+    def lower_medians(self, tasks: np.ndarray, n: np.ndarray) -> LowerMedians:
+        """The middle of the `n` values of each of these tasks; values well above it may be absent."""
+        passed = np.cumsum(self.counts)
+        before = np.concatenate(([0], passed))[self.starts[tasks]]
+        lower = np.searchsorted(passed, before + (n - 1) // 2, side="right")
+        upper = np.searchsorted(passed, before + n // 2, side="right")
+        medians = (self.values[lower] + self.values[upper]) / 2
+        return LowerMedians(self.values[lower], self.below[lower], medians)
+
+
+def count_values(pairs: TaskValues, tasks: int) -> CountedValues:
+    """The pairs added up, task by task."""
+    order = np.lexsort((pairs.values, pairs.which))
+    which, values = pairs.which[order], pairs.values[order]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = (which[1:] != which[:-1]) | (values[1:] != values[:-1])
+    first = np.flatnonzero(is_first)
+    where = np.empty(len(order), dtype=np.int64)
+    where[order] = np.cumsum(is_first) - 1
+    counts = np.add.reduceat(pairs.counts[order], first)
+    which = which[first]
+    starts = np.searchsorted(which, np.arange(tasks + 1))
+    passed = np.concatenate(([0], np.cumsum(counts)))
+    below = passed[:-1] - passed[starts[which]]
+    totals = passed[starts[1:]] - passed[starts[:-1]]
+    return CountedValues(which, values[first], counts, starts, below, totals, where)
+
+
+def each_once(which: np.ndarray, values: np.ndarray) -> TaskValues:
+    """Values that each occur once, with the places of their tasks."""
+    return TaskValues(which, values, np.ones(len(which), dtype=np.int64))
+
+
+def of_tallies(which: np.ndarray, tallies: Sequence[Mapping[int, int]]) -> TaskValues:
+    """Values that were counted before, as value to count for each of the tasks at these places."""
+    sizes = [len(tally) for tally in tallies]
+    size = sum(sizes)
+    values = np.fromiter(chain.from_iterable(tallies), dtype=np.int64, count=size)
+    counts = np.fromiter(chain.from_iterable(tally.values() for tally in tallies), dtype=np.int64, count=size)
+    return TaskValues(np.repeat(which, sizes), values, counts)
+
+
+def join_values(*parts: TaskValues) -> TaskValues:
+    """All pairs, part after part."""
+    return TaskValues(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
 
 FIELDS = {"overall": 0, "iterations": 1, "total_tokens": 2}
 """The number under which each field's tally is kept; numbers are never reused."""
@@ -145,3 +228,51 @@ def forget_scores(connection: Connection, keys: Sequence[int]) -> None:
 def rank_and_percentile(above: int, equal: int, n: int) -> tuple[int, float]:
     """Competition rank, and the share strictly below in percent with one decimal."""
     return above + 1, round((n - above - equal) / n * 100, 1)
+
+
+NOTIFIED_RANKS = 10
+"""Ranks whose loss is an event. Notifying about every rank would take as many events as there are pairs of
+submissions."""
+
+
+class RankedRows(NamedTuple):
+    """Submissions to one task: their ordinals, and their overall scores in cents."""
+
+    ordinals: np.ndarray
+    overall: np.ndarray
+
+
+class LostRank(NamedTuple):
+    """A submission with a lower rank than before."""
+
+    ordinal: int
+    overall: int
+    previous_ranking: int
+    overall_ranking: int
+    percentile: float
+
+
+def lost_ranks(before: RankedRows, after: RankedRows) -> list[LostRank]:
+    """Return the top submissions with a lower rank now, best first; those in only one of the two lists lost none."""
+    ranks_before = _ranks(before.overall)
+    is_notified = ranks_before <= NOTIFIED_RANKS
+    previous = dict(zip(before.ordinals[is_notified].tolist(), ranks_before[is_notified].tolist(), strict=True))
+    ranks_now, n = _ranks(after.overall), len(after.overall)
+    lost = []
+    for place in np.flatnonzero(np.isin(after.ordinals, list(previous))).tolist():
+        ordinal, rank = int(after.ordinals[place]), int(ranks_now[place])
+        if rank > previous[ordinal]:
+            overall = int(after.overall[place])
+            _, percentile = rank_and_percentile(rank - 1, int((after.overall == overall).sum()), n)
+            lost.append(LostRank(ordinal, overall, previous[ordinal], rank, percentile))
+    return sorted(lost, key=lambda row: (row.previous_ranking, row.ordinal))
+
+
+def _ranks(overall: np.ndarray) -> np.ndarray:
+    """Competition ranks.
+
+    >>> _ranks(np.array([5, 9, 5, 1])).tolist()
+    [2, 1, 2, 4]
+    """
+    ranks: np.ndarray = len(overall) - np.searchsorted(np.sort(overall), overall, side="right") + 1
+    return ranks
