@@ -1,4 +1,4 @@
-"""Fits to all submissions: abilities of tools and difficulty of tasks, and the probability that a solution is correct."""
+"""Fits to all submissions: abilities of tools, difficulty of tasks, and the probability of a correct solution."""
 
 from __future__ import annotations
 
