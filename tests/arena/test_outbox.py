@@ -10,8 +10,17 @@ from sqlalchemy import func, select
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, Watch, notify_once, skip_before
-from steelyard.arena.notifications._delivery import SECOND, serve, waiting, waits_seconds
-from steelyard.arena.notifications._events import CHANGED_AT_ONCE, EVALUATED, KEPT_DAYS, settle, stands_for
+from steelyard.arena.notifications._delivery import (
+    CHANGED_AT_ONCE,
+    KEPT_DAYS,
+    SECOND,
+    serve,
+    settle,
+    stands_for,
+    waiting,
+    waits_seconds,
+)
+from steelyard.arena.notifications._events import EVALUATED
 from steelyard.arena.notifications._targets import Target
 from steelyard.records import DAY, now_microseconds
 from steelyard.store import Store
@@ -151,8 +160,8 @@ class TestForgetting:
         assert len(watch.news()) == 2
 
     def test_a_round_forgets_a_bounded_number(self, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("steelyard.arena.notifications._events.FORGOTTEN_AT_ONCE", 4)
-        monkeypatch.setattr("steelyard.arena.notifications._events.PORTIONS_FORGOTTEN", 2)
+        monkeypatch.setattr("steelyard.arena.notifications._delivery.FORGOTTEN_AT_ONCE", 4)
+        monkeypatch.setattr("steelyard.arena.notifications._delivery.PORTIONS_FORGOTTEN", 2)
         submit(arena, range(3, 20))
         skip_before(arena.store, now_microseconds())
         moment = now_microseconds() + (KEPT_DAYS + 1) * DAY

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.notifications._delivery import (
         notify_once as notify_once,
-    )
-    from steelyard.arena.notifications._events import (
         skip_before as skip_before,
     )
     from steelyard.arena.notifications._targets import (

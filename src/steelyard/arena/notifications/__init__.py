@@ -9,6 +9,7 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.arena.notifications._delivery import (
         notify_once as notify_once,
+        skip_before as skip_before,
     )
     from steelyard.arena.notifications._events import (
         EVALUATED as EVALUATED,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
         RANK_LOST as RANK_LOST,
         REINSTATED as REINSTATED,
         read_events as read_events,
-        skip_before as skip_before,
         write_events as write_events,
     )
     from steelyard.arena.notifications._targets import (
