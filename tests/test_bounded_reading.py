@@ -279,11 +279,11 @@ def test_too_much_that_is_piped_in_is_refused(monkeypatch: pytest.MonkeyPatch) -
 OPENERS = frozenset({"open", "fdopen", "read_bytes", "read_text", "read_parquet", "scan_parquet", "read_csv"})
 UNPACKERS = frozenset({"gzip", "zipfile", "tarfile", "bz2", "lzma"})
 ELSEWHERE = {
-    "arena/grading/_artifacts.py": "copies by what is open, on a budget, and reads its own copy",
-    "arena/grading/_task_files.py": "follows no link, on a budget",
-    "arena/grading/_criteria.py": "its own source",
-    "arena/grading/_unittest_runner.py": "runs in the sandbox",
-    "arena/grading/_unittest_observer.py": "runs in the sandbox",
+    "grading/_artifacts.py": "copies by what is open, on a budget, and reads its own copy",
+    "grading/_task_files.py": "follows no link, on a budget",
+    "grading/_criteria.py": "its own source",
+    "grading/_unittest_runner.py": "runs in the sandbox",
+    "grading/_unittest_observer.py": "runs in the sandbox",
     "engines/_duckdb.py": "facts in Parquet files of our own",
     "engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",

@@ -47,14 +47,8 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": set(),
     "figures": set(),
     "results": {"records", "pages"},
-    "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
-    "arena.scoring": set(),
-    "arena.grading": {"arena.scoring"},
-    "arena.notifications": {"arena.scoring"},
-    "arena.ingest": {"arena.scoring", "arena.grading", "arena.notifications"},
-    "arena.views": {"arena.scoring", "arena.ingest", "arena.notifications"},
-    "arena.ratings": {"arena.scoring", "arena.ingest", "arena.views"},
-    "arena.models": {"arena.scoring", "arena.ingest", "arena.views"},
+    "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "grading", "results"},
+    "grading": {"records", "files", "results", "sandbox"},
     "runner": {"records", "files", "formats", "prices", "sandbox", "tables"},
     "store": {"records"},
     "sandbox": set(),
@@ -76,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         "pages",
         "results",
         "arena",
+        "grading",
         "runner",
         "store",
         "sandbox",
@@ -95,7 +90,7 @@ ALLOWED: dict[str, set[str]] = {
     "client": {"questions", "results", "records"},
     "__main__": {"cli"},
 }
-"""What each folder may import besides the base; a room of the arena, of the other rooms."""
+"""What each folder may import besides the base."""
 
 UPWARDS = {("results", "reports"), ("results", "questions"), ("reports", "questions")}
 """Against the flow, inside a function or for type checkers: results that are not declared as questions yet."""
@@ -123,12 +118,6 @@ class Import(NamedTuple):
 
 def folder_of(path: Path, root: Path) -> str:
     return path.relative_to(root).parts[0].removesuffix(".py")
-
-
-def room_of(path: Path, root: Path) -> str:
-    """The arena's subfolder, else the folder."""
-    parts = path.relative_to(root).parts
-    return ".".join(parts[:2]) if parts[0] == "arena" and len(parts) > 2 else folder_of(path, root)
 
 
 def imports_of(path: Path) -> list[Import]:
@@ -170,14 +159,11 @@ def offenses(root: Path) -> list[str]:
     used: set[tuple[str, str]] = set()
     graph: dict[str, set[str]] = {}
     for path in files_of(root):
-        folder, room = folder_of(path, root), room_of(path, root)
+        folder = folder_of(path, root)
         where = path.relative_to(root).as_posix()
         for each in imports_of(path):
             target = each.target
-            if target in BASE:
-                continue
-            if target == folder:
-                wrong += _between_rooms(each, room, where, used)
+            if target in BASE or target == folder:
                 continue
             if (folder, target) in UPWARDS and each.is_inside_function:
                 used.add((folder, target))
@@ -201,17 +187,6 @@ def offenses(root: Path) -> list[str]:
     return wrong
 
 
-def _between_rooms(each: Import, room: str, where: str, used: set[tuple[str, str]]) -> list[str]:
-    parts = each.module.split(".")[1:]
-    other = ".".join(parts[:2])
-    if room == other or "." not in room or len(parts) < 2 or where.endswith("/__init__.py"):
-        return []
-    used.add((room, other))
-    if other not in ALLOWED[room]:
-        return [f"{where}: {room} may not import {other}"]
-    return [f"{where}: {each.module} is behind the door of {other}"] if len(parts) > 2 else []
-
-
 def test_imports_flow_only_as_the_table_allows() -> None:
     assert offenses(ROOT) == []
 
@@ -229,12 +204,6 @@ def test_imports_flow_only_as_the_table_allows() -> None:
         ("questions/analysis/_samples.py", "from steelyard.records import _run", "is behind the door of records"),
         ("records/_run.py", "def f():\n    import steelyard.store", "records may not import store"),
         ("records/_run.py", "from steelyard.store import open_store", "in a circle"),
-        ("arena/scoring/_rules.py", "from steelyard.arena.views import leaders", "arena.scoring may not import"),
-        (
-            "arena/views/_combination_baselines.py",
-            "from steelyard.arena.scoring._rules import Rules",
-            "door of arena.scoring",
-        ),
         ("results/_base.py", "import steelyard.reports", "results may not import reports"),
     ],
 )
@@ -251,7 +220,7 @@ def test_a_permission_that_nobody_uses_is_noticed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_folder_stands_in_the_table() -> None:
-    assert {folder_of(path, ROOT) for path in files_of(ROOT)} - BASE == {name for name in ALLOWED if "." not in name}
+    assert {folder_of(path, ROOT) for path in files_of(ROOT)} - BASE == set(ALLOWED)
 
 
 def test_every_folder_has_a_door_that_lists_what_it_gives() -> None:

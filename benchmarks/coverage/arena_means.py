@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, share_of
-from steelyard.arena.scoring import read_rules, score_interval
+from steelyard.arena import read_rules, score_interval
 from steelyard.profiles import load_profile
 
 LIMITS = read_rules(load_profile("arena-1")).interval

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena
-from steelyard.arena.scoring import read_rules, score_interval
+from steelyard.arena import Arena, read_rules, score_interval
 from steelyard.profiles import load_profile
 from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.leaderboard import arena_leaderboard

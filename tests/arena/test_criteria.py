@@ -26,10 +26,10 @@ import zstandard
 from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
 from steelyard.arena import evaluation
-from steelyard.arena.grading._artifacts import ArtifactError, locate, staged
-from steelyard.arena.grading._criteria import NO_ARTIFACTS, check_all
-from steelyard.arena.grading._task_files import read_task_files
 from steelyard.errors import AbortedError
+from steelyard.grading._artifacts import ArtifactError, locate, staged
+from steelyard.grading._criteria import NO_ARTIFACTS, check_all
+from steelyard.grading._task_files import read_task_files
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, convert_task
 from steelyard.results import CriterionResult, Receipt
@@ -356,7 +356,7 @@ def test_what_a_test_rests_on_is_compared_before_it_runs(tmp_path: Path, attack:
 
 
 COUNTING = """import sys
-from steelyard.arena.grading import _unittest_observer as observer
+from steelyard.grading import _unittest_observer as observer
 
 calls, see = 0, observer.see
 
@@ -368,7 +368,7 @@ def counting(value):
 
 
 observer.see = counting
-from steelyard.arena.grading._unittest_runner import judged, run_tests
+from steelyard.grading._unittest_runner import judged, run_tests
 
 words = []
 run_tests(["test_many.py"], words.append)
@@ -751,7 +751,7 @@ def test_a_folder_exchanged_for_a_link_while_it_is_read_leads_nowhere(
             (folder / "inner").symlink_to(tmp_path / "outside")
         return opened(path, flags, mode, dir_fd=dir_fd)
 
-    monkeypatch.setattr("steelyard.arena.grading._artifacts.os.open", exchanging)
+    monkeypatch.setattr("steelyard.grading._artifacts.os.open", exchanging)
     with staged(folder) as found:
         assert list(found.folder.rglob("x.txt")) == []
     assert (folder / "inner").is_symlink()

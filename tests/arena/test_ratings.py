@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from sqlalchemy import select
 
 from steelyard.arena import Arena, create_arena
+from steelyard.arena._ratings import Entry, choose_reviewers, is_own
 from steelyard.arena.notifications._events import read_events
-from steelyard.arena.ratings._ratings import Entry, choose_reviewers, is_own
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.questions.arena.rating_add import arena_rating_add

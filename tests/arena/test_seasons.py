@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from steelyard.arena import Arena, create_arena, verify
-from steelyard.arena.ratings._seasons import digest_of
+from steelyard.arena._seasons import digest_of
 from steelyard.cli import run
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile

@@ -15,10 +15,10 @@ from sqlalchemy import delete, event
 from arena_makers import as_task, make_arena
 from steelyard import sandbox
 from steelyard.arena import Arena, open_arena as arena_in
-from steelyard.arena.grading._task_files import KeptFiles, read_task_files
-from steelyard.arena.ingest._tasks import load_tasks
+from steelyard.arena.ingest._tasks import KeptFiles, load_tasks
 from steelyard.cli import run
 from steelyard.errors import UsageError
+from steelyard.grading import read_task_files
 from steelyard.questions import open_arena
 from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.records import Rejected
@@ -271,7 +271,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
         arena.add_task({**TASK, "id": f"t{number}"}, base_dir=beside)
-    monkeypatch.setattr("steelyard.arena.grading._task_files.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
+    monkeypatch.setattr("steelyard.arena.ingest._tasks.MAX_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:
         tasks = list(load_tasks(connection, arena.rules).values())

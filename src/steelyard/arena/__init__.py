@@ -7,18 +7,37 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.arena.grading._checked_submissions import (
-        SubmissionOutcome as SubmissionOutcome,
+    from steelyard.arena._model_versions import (
+        anomaly_findings as anomaly_findings,
+        fit_if_due as fit_if_due,
+        fit_models as fit_models,
+        model_estimates as model_estimates,
+        predict_scores as predict_scores,
+        read_abilities as read_abilities,
+        read_correctness as read_correctness,
     )
-    from steelyard.arena.grading._task_files import (
-        files_kept as files_kept,
-        folders_of as folders_of,
+    from steelyard.arena._ratings import (
+        NewRating as NewRating,
+        RatingTable as RatingTable,
+        assign as assign,
+        assignments_of as assignments_of,
+        fit_arena_weights as fit_arena_weights,
+        rate as rate,
+        rating_table as rating_table,
+    )
+    from steelyard.arena._seasons import (
+        StoredSeason as StoredSeason,
+        final_leaderboard as final_leaderboard,
+        find_season as find_season,
+        freeze as freeze,
+        verify as verify,
     )
     from steelyard.arena.ingest._arena import (
         Arena as Arena,
         create_arena as create_arena,
         open_arena as open_arena,
     )
+    from steelyard.arena.ingest._checked_submissions import SubmissionOutcome as SubmissionOutcome
     from steelyard.arena.ingest._parties import (
         party_kind as party_kind,
         people_among as people_among,
@@ -33,18 +52,10 @@ if TYPE_CHECKING:
         read_tasks as read_tasks,
     )
     from steelyard.arena.ingest._tasks import (
+        files_kept as files_kept,
         find_task as find_task,
         find_tasks as find_tasks,
         load_tasks as load_tasks,
-    )
-    from steelyard.arena.models._versions import (
-        anomaly_findings as anomaly_findings,
-        fit_if_due as fit_if_due,
-        fit_models as fit_models,
-        model_estimates as model_estimates,
-        predict_scores as predict_scores,
-        read_abilities as read_abilities,
-        read_correctness as read_correctness,
     )
     from steelyard.arena.notifications._delivery import (
         notify_once as notify_once,
@@ -52,22 +63,6 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.notifications._targets import (
         read_targets as read_targets,
-    )
-    from steelyard.arena.ratings._ratings import (
-        NewRating as NewRating,
-        RatingTable as RatingTable,
-        assign as assign,
-        assignments_of as assignments_of,
-        fit_arena_weights as fit_arena_weights,
-        rate as rate,
-        rating_table as rating_table,
-    )
-    from steelyard.arena.ratings._seasons import (
-        StoredSeason as StoredSeason,
-        final_leaderboard as final_leaderboard,
-        find_season as find_season,
-        freeze as freeze,
-        verify as verify,
     )
     from steelyard.arena.scoring._fitted_models import (
         read_weights as read_weights,

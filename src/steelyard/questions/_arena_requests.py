@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.arena import Arena, SubmissionOutcome, folders_of, people_among
+from steelyard.arena import Arena, SubmissionOutcome, people_among
 from steelyard.errors import InputError, UsageError
+from steelyard.grading import folders_of
 from steelyard.prices import open_price_table
 from steelyard.questions._arena_runs import FromRuns, submission_of
 from steelyard.questions.arena.task_add import AddedTasks, added_tasks

@@ -12,43 +12,50 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.grading import Arrival, CheckedSubmission, SubmissionOutcome, columns_of, read_digests
+from steelyard.arena.ingest._checked_submissions import (
+    Arrival,
+    CheckedSubmission,
+    SubmissionOutcome,
+    columns_of,
+    read_digests,
+)
 from steelyard.arena.ingest._rescore import Change, write_losses
-from steelyard.arena.notifications import EVALUATED, OUTLIER, write_events
-from steelyard.arena.scoring import (
-    EXTREMES,
-    NOTIFIED_RANKS,
-    SCORE_INPUTS,
-    UNKNOWN_AT_ZERO,
-    BaselineBounds,
-    Counts,
-    LowerMedian,
-    RankedRows,
-    Ranks,
-    Rules,
+from steelyard.arena.notifications._events import EVALUATED, OUTLIER, write_events
+from steelyard.arena.scoring._receipts import Ranks, ranks_of, receipts_of, stored_receipts
+from steelyard.arena.scoring._rules import Rules
+from steelyard.arena.scoring._scores import SCORE_INPUTS
+from steelyard.arena.scoring._submission_rows import (
     Scores,
     ScoresOfTasks,
     ScoringContext,
     StoredRows,
-    TaskState,
+    read_stored,
+    rows_in_cents,
+)
+from steelyard.arena.scoring._tallies import (
+    NOTIFIED_RANKS,
+    Counts,
+    RankedRows,
     add_to_tallies,
     count_fields,
-    default_bounds,
     each_once,
     forget_scores,
     join_values,
-    load_task_states,
     of_field,
     of_tallies,
-    ranks_of,
     read_middles,
     read_scores,
-    read_stored,
-    receipts_of,
-    rows_in_cents,
+)
+from steelyard.arena.scoring._task_state import (
+    EXTREMES,
+    UNKNOWN_AT_ZERO,
+    BaselineBounds,
+    LowerMedian,
+    TaskState,
+    default_bounds,
+    load_task_states,
     running_medians,
     save_task_states,
-    stored_receipts,
 )
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt

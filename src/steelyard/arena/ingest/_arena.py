@@ -16,27 +16,18 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.grading import (
+from steelyard.arena.ingest._checked_submissions import (
     ArtifactPlaces,
     CheckedSubmission,
-    KeptFiles,
     SubmissionOutcome,
     Waiting,
     in_pieces,
     read_digests,
 )
-from steelyard.arena.ingest._tasks import add_task, find_task, find_tasks, load_tasks, new_task
-from steelyard.arena.scoring import (
-    POLICIES,
-    KeptRows,
-    Rules,
-    StoredTask,
-    collector_resting,
-    lock_settings,
-    read_rules,
-    read_settings,
-    write_settings,
-)
+from steelyard.arena.ingest._tasks import KeptFiles, add_task, find_task, find_tasks, load_tasks, new_task
+from steelyard.arena.scoring._rules import POLICIES, Rules, lock_settings, read_rules, read_settings, write_settings
+from steelyard.arena.scoring._submission_rows import KeptRows, collector_resting
+from steelyard.arena.scoring._task_state import StoredTask
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import Profile

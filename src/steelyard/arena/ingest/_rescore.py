@@ -9,16 +9,12 @@ import numpy as np
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest._tasks import load_tasks
-from steelyard.arena.notifications import LEAD_LOST, RANK_LOST, write_events
-from steelyard.arena.scoring import (
-    EXTREMES,
-    SUSPECT,
-    UNKNOWN_AT_ZERO,
-    LowerMedian,
+from steelyard.arena.notifications._events import LEAD_LOST, RANK_LOST, write_events
+from steelyard.arena.scoring._receipts import SUSPECT, outlier_flags
+from steelyard.arena.scoring._rules import Rules
+from steelyard.arena.scoring._submission_rows import StoredRows, read_stored
+from steelyard.arena.scoring._tallies import (
     RankedRows,
-    Rules,
-    StoredRows,
-    TaskState,
     add_to_tallies,
     bounds_now,
     count_fields,
@@ -26,11 +22,15 @@ from steelyard.arena.scoring import (
     forget_scores,
     forget_tallies,
     join_values,
-    load_task_states,
     lost_ranks,
     of_field,
-    outlier_flags,
-    read_stored,
+)
+from steelyard.arena.scoring._task_state import (
+    EXTREMES,
+    UNKNOWN_AT_ZERO,
+    LowerMedian,
+    TaskState,
+    load_task_states,
     save_task_states,
 )
 from steelyard.errors import UnknownNameError

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring import NOTIFIED_RANKS, points
+from steelyard.arena.scoring._scores import points
+from steelyard.arena.scoring._tallies import NOTIFIED_RANKS
 from steelyard.records import iso
 from steelyard.results import ArenaEvent
 from steelyard.store import insert_columns

@@ -9,28 +9,20 @@ import msgspec
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.ingest import Arena, find_task
-from steelyard.arena.scoring import (
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._tasks import find_task
+from steelyard.arena.scoring._fitted_models import (
     COMMUNITY_SCORE,
-    EXTREMES,
     PARTS,
-    SCORE_INPUTS,
-    UNKNOWN_AT_ZERO,
-    BaselineBounds,
     CommunityWeights,
-    Rules,
-    StoredTask,
     community_score,
-    decisions_after,
-    points,
-    read_reviews,
-    read_rules_history,
-    score_metrics,
-    stored_receipts,
-    to_cents,
-    unrounded_scores,
     weights_in_force,
 )
+from steelyard.arena.scoring._receipts import stored_receipts
+from steelyard.arena.scoring._review_log import decisions_after, read_reviews
+from steelyard.arena.scoring._rules import Rules, read_rules_history, score_metrics
+from steelyard.arena.scoring._scores import SCORE_INPUTS, points, to_cents, unrounded_scores
+from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, BaselineBounds, StoredTask
 from steelyard.errors import UnknownNameError
 from steelyard.records import ScoreWeights, Task, is_storable, iso
 from steelyard.results import CriterionResult, ExtraScore, Receipt, ScoredSubmission, ScoreReason

@@ -13,43 +13,36 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.ingest import Arena, find_task, load_tasks
-from steelyard.arena.scoring import (
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._fitted_models import (
     COMMUNITY_SCORE,
-    DEFAULTED,
-    KEPT_SCORES,
     PARTS,
-    RANKED_SCORES,
-    REVIEW,
     SHRUNKEN_SCORE,
-    SUSPECT,
     AbilitiesInForce,
     CommunityWeights,
-    Rules,
-    RulesHistory,
-    RulesInForce,
-    ScoringContext,
-    StoredTask,
     abilities_in_force,
-    bounds_now,
-    claimed_of,
-    collector_resting,
     community_score,
-    defaulted_of,
-    flags_of,
-    load_task_states,
-    lower_bounds_of,
-    outlier_flags,
-    points,
-    rank_and_percentile,
-    read_rules_history,
-    scored_by,
-    settings_at,
     shrunken_score,
     sparse_task,
-    warnings_of,
     weights_in_force,
 )
+from steelyard.arena.scoring._receipts import (
+    DEFAULTED,
+    REVIEW,
+    SUSPECT,
+    claimed_of,
+    defaulted_of,
+    flags_of,
+    lower_bounds_of,
+    outlier_flags,
+    warnings_of,
+)
+from steelyard.arena.scoring._rules import Rules, RulesHistory, RulesInForce, read_rules_history, scored_by, settings_at
+from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, points
+from steelyard.arena.scoring._submission_rows import ScoringContext, collector_resting
+from steelyard.arena.scoring._tallies import bounds_now, rank_and_percentile
+from steelyard.arena.scoring._task_state import StoredTask, load_task_states
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate

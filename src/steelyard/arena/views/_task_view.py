@@ -10,27 +10,13 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.ingest import Arena, find_task, load_tasks
-from steelyard.arena.scoring import (
-    KEPT_SCORES,
-    BaselineBounds,
-    BaselineInputs,
-    Decisions,
-    KeptRows,
-    LoggedReview,
-    RulesHistory,
-    ScoringContext,
-    StoredTask,
-    baseline_of,
-    columns_in_cents,
-    decisions_after,
-    own_baseline,
-    read_frame,
-    read_reviews,
-    read_rules_history,
-    score_metrics,
-    with_contexts,
-)
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._review_log import Decisions, LoggedReview, decisions_after, read_reviews
+from steelyard.arena.scoring._rules import RulesHistory, read_rules_history, score_metrics
+from steelyard.arena.scoring._scores import KEPT_SCORES, columns_in_cents
+from steelyard.arena.scoring._submission_rows import KeptRows, ScoringContext, read_frame, with_contexts
+from steelyard.arena.scoring._task_state import BaselineBounds, BaselineInputs, StoredTask, baseline_of, own_baseline
 from steelyard.records import PROVIDED_MODEL, Missing, iso
 from steelyard.results import CombinationBaseline, Policy
 from steelyard.store.schema import baselines, states, submissions

@@ -16,8 +16,8 @@ from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.ingest import Arena
-from steelyard.arena.notifications import read_events
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.notifications._events import read_events
 from steelyard.results import ArenaEvent
 from steelyard.store.schema import (
     assignments,

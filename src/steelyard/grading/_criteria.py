@@ -13,10 +13,10 @@ from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 from steelyard import sandbox
-from steelyard.arena.grading._artifacts import Staged
-from steelyard.arena.grading._task_files import TaskFiles
-from steelyard.arena.grading._unittest_runner import OBSERVER, PROGRAM, sealed
 from steelyard.formatting import counted
+from steelyard.grading._artifacts import Staged
+from steelyard.grading._task_files import TaskFiles
+from steelyard.grading._unittest_runner import OBSERVER, PROGRAM, sealed
 from steelyard.records import (
     CodeCompiles,
     CommandSucceeds,

@@ -1,7 +1,4 @@
-"""A task's own files: read from its folders when it is added, and from then on only from the store.
-
-Files that check a submission must not change once scores exist, nor depend on a local disk.
-"""
+"""A task's own files, read from the folders that its criteria name."""
 
 from __future__ import annotations
 
@@ -10,22 +7,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 
-import msgspec
-from sqlalchemy import insert, select
-from sqlalchemy.engine import Connection
-
-from steelyard.arena.scoring import StoredTask
 from steelyard.files import Budget
 from steelyard.records import SuccessCriterion, Task, TestsPass, is_storable
-from steelyard.results import FilesKept
 from steelyard.settings import MAX_DIRECTORY_DEPTH, TASK_BYTES, TASK_FILES
-from steelyard.store import Store
-from steelyard.store.schema import task_files
 
-MAX_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
-"""Bytes of several tasks' files that are held while submissions to them are checked."""
 MADE_BY_PYTHON = "__pycache__"
 """Generated directories that are skipped."""
 
@@ -105,63 +91,3 @@ def digests_of(files: TaskFiles) -> list[tuple[str, str, str]]:
         for folder, inside in files.items()
         for path, content in inside.items()
     )
-
-
-def keep_task_files(connection: Connection, key: int, files: TaskFiles) -> None:
-    """Keep the files of a task that was just added."""
-    for number, (folder, path, digest) in enumerate(digests_of(files)):
-        row = {"task_key": key, "number": number, "folder": folder, "path": path, "sha256": digest}
-        connection.execute(insert(task_files), row | {"content": files[folder][path]})
-
-
-def kept_digests(connection: Connection, key: int) -> list[tuple[str, str, str]]:
-    """`digests_of` the files that are kept of the task."""
-    columns = (task_files.c.folder, task_files.c.path, task_files.c.sha256)
-    wanted = select(*columns).where(task_files.c.task_key == key).order_by(task_files.c.number)
-    return [(row.folder, row.path, row.sha256) for row in connection.execute(wanted)]
-
-
-def files_kept(connection: Connection, key: int) -> FilesKept | None:
-    """How many files are kept of the task, and their digest; None when there are none."""
-    digests = kept_digests(connection, key)
-    return FilesKept(len(digests), hashlib.sha256(msgspec.json.encode(digests)).hexdigest()) if digests else None
-
-
-class KeptFiles:
-    """Tasks' own files out of the store, read when a check first needs them, and once as long as the task's turn is."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = Lock()
-        self._in_memory: dict[int, TaskFiles] = {}
-
-    def of(self, stored_task: StoredTask) -> TaskFiles | None:
-        """The task's own files; None when the store does not have what the task names."""
-        wanted = folders_of(stored_task.task)
-        if not wanted:
-            return {}
-        with self._lock:  # many checks of one task begin together, and one reading is enough
-            if stored_task.key not in self._in_memory:
-                self._in_memory[stored_task.key] = self._read(stored_task.key)
-                self._make_room()
-            files = self._in_memory[stored_task.key]
-        return files if wanted.keys() <= files.keys() else None
-
-    def _read(self, key: int) -> TaskFiles:
-        wanted = select(task_files.c.folder, task_files.c.path, task_files.c.content).where(
-            task_files.c.task_key == key
-        )
-        files: dict[str, dict[str, bytes]] = {}
-        with self._store.read() as connection:
-            for row in connection.execute(wanted.order_by(task_files.c.number)):
-                files.setdefault(row.folder, {})[row.path] = bytes(row.content)
-        return files
-
-    def _make_room(self) -> None:
-        """Let go of those that were read first: submissions come task by task, so these have had their turn."""
-        while len(self._in_memory) > 1 and sum(map(_size, self._in_memory.values())) > MAX_BYTES_IN_MEMORY:
-            del self._in_memory[next(iter(self._in_memory))]
-
-
-def _size(files: TaskFiles) -> int:
-    return sum(len(content) for inside in files.values() for content in inside.values())

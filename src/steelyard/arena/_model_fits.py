@@ -13,9 +13,10 @@ import numpy.typing as npt
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.ingest import find_task, load_tasks
-from steelyard.arena.scoring import AbilitiesTable, CorrectnessTable, Rules, points
-from steelyard.arena.views import view_tasks
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._rules import AbilitiesTable, CorrectnessTable, Rules
+from steelyard.arena.scoring._scores import points
+from steelyard.arena.views._task_view import view_tasks
 from steelyard.records import Task
 from steelyard.results import (
     Abilities,

@@ -15,11 +15,10 @@ import msgspec
 from msgspec.structs import astuple
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.grading._artifacts import ArtifactError, locate, staged
-from steelyard.arena.grading._criteria import check_all, runs_commands
-from steelyard.arena.grading._task_files import KeptFiles
-from steelyard.arena.scoring import StoredTask, TaskState
+from steelyard.arena.ingest._tasks import KeptFiles
+from steelyard.arena.scoring._task_state import StoredTask, TaskState
 from steelyard.errors import said_by
+from steelyard.grading import ArtifactError, check_all, locate, runs_commands, staged
 from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
 from steelyard.results import CriterionResult, Receipt
 from steelyard.store import look_up

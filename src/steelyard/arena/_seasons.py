@@ -12,20 +12,14 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 from sqlalchemy.exc import IntegrityError
 
-from steelyard.arena.ingest import Arena, check_name, find_task, load_tasks
-from steelyard.arena.scoring import (
-    KEPT_SCORES,
-    SCORE_INPUTS,
-    BaselineBounds,
-    BaselineInputs,
-    Rules,
-    RulesHistory,
-    StoredTask,
-    baseline_of,
-    read_rules_history,
-    scores_in_cents,
-)
-from steelyard.arena.views import View, ranked, view_task
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._parties import check_name
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._rules import Rules, RulesHistory, read_rules_history
+from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, scores_in_cents
+from steelyard.arena.scoring._task_state import BaselineBounds, BaselineInputs, StoredTask, baseline_of
+from steelyard.arena.views._task_leaderboard import ranked
+from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.records import Task, check_task, is_storable, iso, now_microseconds
 from steelyard.results import FinalRank, Policy, VerifyCheck

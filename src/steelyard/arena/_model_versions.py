@@ -9,8 +9,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.ingest import Arena, find_task
-from steelyard.arena.models._fits import (
+from steelyard.arena._model_fits import (
     SubmissionColumns,
     accepted_so_far,
     fit_abilities,
@@ -19,16 +18,18 @@ from steelyard.arena.models._fits import (
     predict_correctness,
     read_columns,
 )
-from steelyard.arena.scoring import (
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._tasks import find_task
+from steelyard.arena.scoring._fitted_models import (
     ABILITIES,
     SHRUNKEN_SCORE,
-    ModelsTable,
     decoded_abilities,
     fitted_model,
     shrunken_score,
     sparse_task,
     version_of,
 )
+from steelyard.arena.scoring._rules import ModelsTable
 from steelyard.errors import UsageError
 from steelyard.records import Finding
 from steelyard.results import (

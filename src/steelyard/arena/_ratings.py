@@ -12,18 +12,15 @@ import numpy as np
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.ingest import Arena, check_name, count_ratings, find_task, load_tasks, read_parties, teams_of
-from steelyard.arena.ratings._seasons import digest_of
-from steelyard.arena.scoring import (
-    PARTS,
-    WEIGHTS,
-    DynamicWeightsTable,
-    Rules,
-    fitted_model,
-    latest_ratings,
-    read_ratings,
-)
-from steelyard.arena.views import view_task
+from steelyard.arena._seasons import digest_of
+from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._parties import check_name, read_parties, teams_of
+from steelyard.arena.ingest._reviews import count_ratings
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._fitted_models import PARTS, WEIGHTS, fitted_model
+from steelyard.arena.scoring._review_log import latest_ratings, read_ratings
+from steelyard.arena.scoring._rules import DynamicWeightsTable, Rules
+from steelyard.arena.views._task_view import view_task
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds

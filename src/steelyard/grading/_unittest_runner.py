@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b, file_digest
 from typing import Any
 
-from steelyard.arena.grading._unittest_observer import CASES, Task, Watched, library
+from steelyard.grading._unittest_observer import CASES, Task, Watched, library
 
 PROGRAM = "steelyard_tests"
 """The name under which this is run: outside of sys.modules, where the code under test would look first."""
