@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         read_tasks as read_tasks,
     )
     from steelyard.arena.ingest._tasks import (
+        FIRST_VERSION as FIRST_VERSION,
         files_kept as files_kept,
         find_task as find_task,
         find_tasks as find_tasks,
@@ -98,7 +99,6 @@ if TYPE_CHECKING:
         tool_submissions as tool_submissions,
     )
     from steelyard.arena.views._task_view import (
-        FIRST_VERSION as FIRST_VERSION,
         View as View,
         combination_baselines as combination_baselines,
         scored_views as scored_views,

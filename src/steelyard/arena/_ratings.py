@@ -15,13 +15,13 @@ from sqlalchemy.engine import Connection, RowMapping
 from steelyard.arena._seasons import digest_of
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._parties import check_name, read_parties, teams_of
-from steelyard.arena.ingest._reviews import count_ratings
+from steelyard.arena.ingest._reviews import count_ratings, unknown_submission
 from steelyard.arena.ingest._tasks import find_task, load_tasks
 from steelyard.arena.scoring._fitted_models import PARTS, WEIGHTS, fitted_model
 from steelyard.arena.scoring._review_log import latest_ratings, read_ratings
 from steelyard.arena.scoring._rules import DynamicWeightsTable, Rules
 from steelyard.arena.views._task_view import view_task
-from steelyard.errors import UnknownNameError, UsageError
+from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
 from steelyard.results import Assignment, FittedModel, FittedWeights, PartDiagnostic
@@ -234,7 +234,6 @@ def _fitted(
 
 MAX_COMMENT_LENGTH = 10_000
 """Characters."""
-NAMES_LOOKED_AT = 1_000
 BLINDED = "entry-"
 """How the name of a submission begins whose own is hidden from those who rate it."""
 
@@ -339,8 +338,7 @@ def _submission(connection: Connection, given: NewRating) -> RowMapping:
                     row = connection.execute(wanted.where(own)).mappings().one()
         if row is not None:
             return row
-    some = connection.execute(select(submissions.c.id).limit(NAMES_LOOKED_AT)).scalars().all()
-    raise UnknownNameError("submission", name[:200], some)
+    raise unknown_submission(connection, name)
 
 
 def blinded_name(assigned: RowMapping) -> str:

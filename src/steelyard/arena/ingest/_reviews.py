@@ -179,8 +179,13 @@ def _task_of(connection: Connection, submission_id: str) -> str:
         task_id: str | None = connection.execute(wanted.where(submissions.c.id == submission_id)).scalar()
         if task_id is not None:
             return task_id
+    raise unknown_submission(connection, submission_id)
+
+
+def unknown_submission(connection: Connection, submission_id: str) -> UnknownNameError:
+    """Return the error that names the nearest of some submissions."""
     some = connection.execute(select(submissions.c.id).limit(NAMES_LOOKED_AT)).scalars().all()
-    raise UnknownNameError("submission", submission_id[:200], some)
+    return UnknownNameError("submission", submission_id[:200], some)
 
 
 def _by_submitter(request: Request, row: RowMapping) -> Request:

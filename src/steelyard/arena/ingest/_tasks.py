@@ -16,7 +16,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._task_state import StoredTask, default_bounds
+from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, StoredTask, default_bounds
 from steelyard.errors import InputLimitError, StoreError, TaskExistsError, UnknownNameError, UsageError
 from steelyard.grading import TaskFiles, digests_of, folders_of, read_task_files
 from steelyard.records import Task, check_task, convert_task, is_storable
@@ -26,7 +26,6 @@ from steelyard.store import Store
 from steelyard.store.schema import baselines, states, task_files, tasks
 
 FIRST_VERSION = 1
-IDS_PER_QUERY = 500
 MAX_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
 """Bytes of several tasks' files that are held while submissions to them are checked."""
 
@@ -80,8 +79,8 @@ def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict
     """The tasks of these ids that are there."""
     wanted = sorted(name for name in ids if is_storable(name))
     by_id: dict[str, StoredTask] = {}
-    for start in range(0, len(wanted), IDS_PER_QUERY):
-        some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])
+    for start in range(0, len(wanted), KEYS_PER_QUERY):
+        some = tasks.c.id.in_(wanted[start : start + KEYS_PER_QUERY])
         for row in connection.execute(select(tasks.c.task_key, tasks.c.definition).where(some)):
             stored_task = _stored_task(row.task_key, row.definition, rules)
             by_id[stored_task.task.id] = stored_task

@@ -23,7 +23,7 @@ from steelyard.arena.scoring._tallies import (
     read_middles,
     read_scores,
 )
-from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
+from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, StoredTask, TaskState, load_task_states
 from steelyard.results import Policy, Receipt
 from steelyard.store.schema import submissions
 
@@ -92,8 +92,6 @@ def warnings_of(
         for row, count in zip(zip(*scores, strict=True), tokens, strict=True)
     ]
 
-
-IDS_PER_QUERY = 500
 
 Columns = Mapping[str, Sequence[Any]]  # Any: column values
 
@@ -255,7 +253,7 @@ def _without_place(receipt: Receipt) -> Receipt:
 def _read_rows(connection: Connection, ids: Sequence[str]) -> Columns:
     """The submissions of these ids."""
     rows: list[Sequence[Any]] = []  # Any: column values
-    for start in range(0, len(ids), IDS_PER_QUERY):
-        some = submissions.c.id.in_(ids[start : start + IDS_PER_QUERY])
+    for start in range(0, len(ids), KEYS_PER_QUERY):
+        some = submissions.c.id.in_(ids[start : start + KEYS_PER_QUERY])
         rows += connection.execute(select(submissions).where(some)).all()
     return {column.name: [row[place] for row in rows] for place, column in enumerate(submissions.columns)}

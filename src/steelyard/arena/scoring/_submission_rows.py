@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
 from steelyard.arena.scoring._scores import KEPT_SCORES, OWN_CONSTANTS, SCORE_INPUTS, columns_in_cents, scores_in_cents
-from steelyard.arena.scoring._task_state import BaselineBounds, TaskState
+from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, BaselineBounds, TaskState
 from steelyard.results import Policy
 from steelyard.store.schema import states, submissions
 
@@ -147,8 +147,6 @@ def _rows_after(connection: Connection, task_key: int, ordinal: int) -> pl.DataF
 
 COLUMNS_FROM = 200
 """From this many rows on, columns are quicker than row by row; both use the same formulas and give the same cents."""
-
-KEYS_PER_QUERY = 500
 
 Columns = Mapping[str, Any]  # Any: column values, in a list or in a column of Polars
 Scores = dict[str, np.ndarray]

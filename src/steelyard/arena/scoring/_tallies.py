@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import BigInteger, Integer, bindparam, case, delete, func, select, union_all
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring._task_state import BaselineBounds, TaskState, default_bounds
+from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, BaselineBounds, TaskState, default_bounds
 from steelyard.store import insert_columns
 from steelyard.store.schema import tallies
 
@@ -104,7 +104,6 @@ WHOLE_UP_TO = 20
 """A tally is read whole when the task has at most this many submissions for each new one; else only a part of it."""
 LOOK_UP_TO = 8
 """Up to this many scores of a task are looked up one by one; for more, its whole tally is read."""
-KEYS_PER_QUERY = 500
 BELOW_ALL = -1
 """Represents all values below those that were read; every value is at least 0."""
 

@@ -153,6 +153,9 @@ EXTREMES = {
 UNKNOWN_AT_ZERO = (2, 3)
 """Indices of the extremes whose 0 means unknown: time and cost."""
 
+KEYS_PER_QUERY = 500
+"""Keys or ids that one statement names."""
+
 MEDIANS = {"iterations": "iterations", "total_tokens": "tokens"}
 """Fields with a stored median, and their part of the column names."""
 
@@ -277,8 +280,8 @@ def load_task_states(
     by_key = {task.key: task for task in stored_tasks}
     task_states: dict[int, TaskState] = {}
     keys = sorted(by_key)
-    for start in range(0, len(keys), 500):
-        some = keys[start : start + 500]
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        some = keys[start : start + KEYS_PER_QUERY]
         state_rows = connection.execute(_LOCKED if lock else _STATES, {"keys": some})
         rows = {row["task_key"]: row for row in state_rows.mappings()}
         least = rules.baseline.submissions

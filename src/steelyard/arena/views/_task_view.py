@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.ingest._arena import Arena
-from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.ingest._tasks import FIRST_VERSION, find_task, load_tasks
 from steelyard.arena.scoring._review_log import Decisions, LoggedReview, decisions_after, read_reviews
 from steelyard.arena.scoring._rules import RulesHistory, read_rules_history, score_metrics
 from steelyard.arena.scoring._scores import KEPT_SCORES, columns_in_cents
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 100_000
 TASKS_TOGETHER = 500
 """Limits of one read: submissions (exceeded by at most one task) and tasks."""
-FIRST_VERSION = 1
-"""The baseline of a task without submissions."""
 
 
 @dataclass(frozen=True, slots=True)
