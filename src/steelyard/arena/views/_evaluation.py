@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.ingest._arena import Arena
+from steelyard.arena.ingest._reviews import unknown_submission
 from steelyard.arena.ingest._tasks import find_task
 from steelyard.arena.scoring._fitted_models import (
     COMMUNITY_SCORE,
@@ -38,8 +39,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks).where(submissions.c.id == submission_id)
         row = connection.execute(wanted).mappings().first() if is_storable(submission_id) else None
         if row is None:
-            some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
-            raise UnknownNameError("submission", submission_id[:200], some)
+            raise unknown_submission(connection, submission_id)
         stored_task = find_task(connection, row["task_id"], arena.rules)
         wanted_receipt = [(stored_task, submission_id)]
         receipt = stored_receipts(connection, wanted_receipt, rules=arena.rules, policy=arena.policy)[submission_id]
