@@ -12,7 +12,16 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from steelyard.arena import read_rules
+from steelyard.arena.scoring._baseline import (
+    BaselineBounds,
+    BaselineInputs,
+    baseline_of,
+    median_of_sorted,
+    own_baseline,
+    quartile,
+)
 from steelyard.arena.scoring._receipts import ranks_of
+from steelyard.arena.scoring._row_scores import ScoringContext, rows_in_cents, with_contexts
 from steelyard.arena.scoring._scores import (
     KEPT_SCORES,
     SCORE_INPUTS,
@@ -23,16 +32,8 @@ from steelyard.arena.scoring._scores import (
     unrounded_columns,
     unrounded_scores,
 )
-from steelyard.arena.scoring._submission_rows import ScoringContext, frame_of, rows_in_cents, with_contexts
+from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._tallies import count_values, each_once, rank_and_percentile
-from steelyard.arena.scoring._task_state import (
-    BaselineBounds,
-    BaselineInputs,
-    baseline_of,
-    median_of_sorted,
-    own_baseline,
-    quartile,
-)
 from steelyard.errors import ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile, load_profile

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.arena import RANKED_SCORES, read_rules
+from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, default_bounds
 from steelyard.arena.scoring._receipts import validate
+from steelyard.arena.scoring._row_scores import ScoringContext, with_contexts
 from steelyard.arena.scoring._rules import RANGES, score_metrics
 from steelyard.arena.scoring._scores import (
     KEPT_SCORES,
@@ -20,8 +22,7 @@ from steelyard.arena.scoring._scores import (
     scores_in_cents,
     unrounded_scores,
 )
-from steelyard.arena.scoring._submission_rows import ScoringContext, frame_of, with_contexts
-from steelyard.arena.scoring._task_state import BaselineBounds, BaselineInputs, baseline_of, default_bounds
+from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.profiles import Profile, load_profile

@@ -22,9 +22,10 @@ from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.arena.notifications._delivery import waiting
 from steelyard.arena.notifications._events import EVALUATED, OUTLIER
 from steelyard.arena.notifications._targets import Target
+from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds, running_medians
 from steelyard.arena.scoring._scores import SCORE_INPUTS, scores_in_cents
 from steelyard.arena.scoring._tallies import BELOW_ALL, FIELDS, count_values, each_once, of_tallies
-from steelyard.arena.scoring._task_state import EXTREMES, BaselineBounds, StoredTask, default_bounds, running_medians
+from steelyard.arena.scoring._task_state import EXTREMES, StoredTask
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
 from steelyard.results import Policy, Receipt

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         RatingTable as RatingTable,
         assign as assign,
         assignments_of as assignments_of,
-        fit_arena_weights as fit_arena_weights,
         rate as rate,
         rating_table as rating_table,
     )
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         freeze as freeze,
         verify as verify,
     )
+    from steelyard.arena._weights import fit_arena_weights as fit_arena_weights
     from steelyard.arena.ingest._arena import (
         Arena as Arena,
         create_arena as create_arena,
@@ -73,30 +73,30 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
-        POLICIES as POLICIES,
         Rules as Rules,
-        RulesInForce as RulesInForce,
         read_rules as read_rules,
-        read_rules_history as read_rules_history,
-        scored_by as scored_by,
-        settings_at as settings_at,
     )
     from steelyard.arena.scoring._scores import (
         RANKED_SCORES as RANKED_SCORES,
         points as points,
         score_interval as score_interval,
     )
+    from steelyard.arena.scoring._settings import (
+        POLICIES as POLICIES,
+        RulesInForce as RulesInForce,
+        read_rules_history as read_rules_history,
+        scored_by as scored_by,
+        settings_at as settings_at,
+    )
     from steelyard.arena.views._evaluation import (
         evaluation as evaluation,
     )
     from steelyard.arena.views._task_leaderboard import (
         RankedTask as RankedTask,
-        metrics_of as metrics_of,
         outliers as outliers,
         rank_task as rank_task,
         ranked as ranked,
         ranks_under as ranks_under,
-        tool_submissions as tool_submissions,
     )
     from steelyard.arena.views._task_view import (
         View as View,
@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         view_task as view_task,
         view_tasks as view_tasks,
     )
+    from steelyard.arena.views._tool_metrics import metrics_of as metrics_of, tool_submissions as tool_submissions
     from steelyard.arena.views._watch import (
         Watch as Watch,
         arena_version as arena_version,

@@ -15,9 +15,11 @@ from sqlalchemy.exc import IntegrityError
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._parties import check_name
 from steelyard.arena.ingest._tasks import find_task, load_tasks
-from steelyard.arena.scoring._rules import Rules, RulesHistory, read_rules_history
+from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of
+from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, scores_in_cents
-from steelyard.arena.scoring._task_state import BaselineBounds, BaselineInputs, StoredTask, baseline_of
+from steelyard.arena.scoring._settings import RulesHistory, read_rules_history
+from steelyard.arena.scoring._task_state import StoredTask
 from steelyard.arena.views._task_leaderboard import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import InputError, UnknownNameError, UsageError

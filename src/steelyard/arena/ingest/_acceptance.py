@@ -21,10 +21,9 @@ from steelyard.arena.ingest._checked_submissions import (
 )
 from steelyard.arena.ingest._rescore import Change, write_losses
 from steelyard.arena.notifications._events import EVALUATED, OUTLIER, write_events
+from steelyard.arena.scoring._baseline import BaselineBounds, LowerMedian, default_bounds, running_medians
 from steelyard.arena.scoring._receipts import Ranks, ranks_of, receipts_of, stored_receipts
-from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._scores import SCORE_INPUTS
-from steelyard.arena.scoring._submission_rows import (
+from steelyard.arena.scoring._row_scores import (
     Scores,
     ScoresOfTasks,
     ScoringContext,
@@ -32,6 +31,8 @@ from steelyard.arena.scoring._submission_rows import (
     read_stored,
     rows_in_cents,
 )
+from steelyard.arena.scoring._rules import Rules
+from steelyard.arena.scoring._scores import SCORE_INPUTS
 from steelyard.arena.scoring._tallies import (
     NOTIFIED_RANKS,
     Counts,
@@ -46,17 +47,7 @@ from steelyard.arena.scoring._tallies import (
     read_middles,
     read_scores,
 )
-from steelyard.arena.scoring._task_state import (
-    EXTREMES,
-    UNKNOWN_AT_ZERO,
-    BaselineBounds,
-    LowerMedian,
-    TaskState,
-    default_bounds,
-    load_task_states,
-    running_medians,
-    save_task_states,
-)
+from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, TaskState, load_task_states, save_task_states
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt
 from steelyard.store import Alongside, alongside, insert_columns

@@ -25,7 +25,8 @@ from steelyard.arena.ingest._checked_submissions import (
     read_digests,
 )
 from steelyard.arena.ingest._tasks import KeptFiles, add_task, find_task, find_tasks, load_tasks, new_task
-from steelyard.arena.scoring._rules import POLICIES, Rules, lock_settings, read_rules, read_settings, write_settings
+from steelyard.arena.scoring._rules import Rules, read_rules
+from steelyard.arena.scoring._settings import POLICIES, lock_settings, read_settings, write_settings
 from steelyard.arena.scoring._submission_rows import KeptRows, collector_resting
 from steelyard.arena.scoring._task_state import StoredTask
 from steelyard.errors import UnknownNameError, UsageError

@@ -10,9 +10,10 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.arena.notifications._events import LEAD_LOST, RANK_LOST, write_events
+from steelyard.arena.scoring._baseline import LowerMedian
 from steelyard.arena.scoring._receipts import SUSPECT, outlier_flags
+from steelyard.arena.scoring._row_scores import StoredRows, read_stored
 from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._submission_rows import StoredRows, read_stored
 from steelyard.arena.scoring._tallies import (
     RankedRows,
     add_to_tallies,
@@ -25,14 +26,7 @@ from steelyard.arena.scoring._tallies import (
     lost_ranks,
     of_field,
 )
-from steelyard.arena.scoring._task_state import (
-    EXTREMES,
-    UNKNOWN_AT_ZERO,
-    LowerMedian,
-    TaskState,
-    load_task_states,
-    save_task_states,
-)
+from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, TaskState, load_task_states, save_task_states
 from steelyard.errors import UnknownNameError
 from steelyard.records import now_microseconds
 from steelyard.results import Policy

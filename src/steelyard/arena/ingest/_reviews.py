@@ -17,12 +17,14 @@ from sqlalchemy.engine import Connection, RowMapping
 from steelyard.arena.ingest._rescore import Change, ranked_rows, recount, rescore, write_losses
 from steelyard.arena.ingest._tasks import find_task
 from steelyard.arena.notifications._events import EXCLUDED, REINSTATED, write_events
+from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._receipts import stored_receipts
 from steelyard.arena.scoring._review_log import decisions_after, latest_ratings, read_reviews
-from steelyard.arena.scoring._rules import Rules, read_rules_history
+from steelyard.arena.scoring._row_scores import read_stored
+from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, scores_in_cents, to_cents
-from steelyard.arena.scoring._submission_rows import read_stored
-from steelyard.arena.scoring._task_state import BaselineBounds, StoredTask, TaskState, load_task_states
+from steelyard.arena.scoring._settings import read_rules_history
+from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.grading import reviewers_result
 from steelyard.option_names import option

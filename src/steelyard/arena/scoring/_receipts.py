@@ -11,9 +11,9 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._review_log import decisions_after, read_reviews
+from steelyard.arena.scoring._row_scores import Scores, ScoringContext, rows_in_cents
 from steelyard.arena.scoring._rules import OutlierTable, Rules, ValidationTable
 from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, tenths_column
-from steelyard.arena.scoring._submission_rows import Scores, ScoringContext, rows_in_cents
 from steelyard.arena.scoring._tallies import (
     CountedValues,
     TaskValues,

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
+from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._rules import IntervalTable, score_metrics
-from steelyard.arena.scoring._task_state import BaselineBounds
 from steelyard.metrics import Metric
 from steelyard.records import Missing
 from steelyard.results import IntervalMethod, RankedScore, ScoreInterval

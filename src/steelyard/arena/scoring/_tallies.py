@@ -13,7 +13,8 @@ import numpy as np
 from sqlalchemy import BigInteger, Integer, bindparam, case, delete, func, select, union_all
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, BaselineBounds, TaskState, default_bounds
+from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
+from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, TaskState
 from steelyard.store import insert_columns
 from steelyard.store.schema import tallies
 

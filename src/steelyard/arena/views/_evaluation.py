@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection, RowMapping
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._reviews import unknown_submission
 from steelyard.arena.ingest._tasks import find_task
+from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._fitted_models import (
     COMMUNITY_SCORE,
     PARTS,
@@ -21,9 +22,10 @@ from steelyard.arena.scoring._fitted_models import (
 )
 from steelyard.arena.scoring._receipts import stored_receipts
 from steelyard.arena.scoring._review_log import decisions_after, read_reviews
-from steelyard.arena.scoring._rules import Rules, read_rules_history, score_metrics
+from steelyard.arena.scoring._rules import Rules, score_metrics
 from steelyard.arena.scoring._scores import SCORE_INPUTS, points, to_cents, unrounded_scores
-from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, BaselineBounds, StoredTask
+from steelyard.arena.scoring._settings import read_rules_history
+from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, StoredTask
 from steelyard.errors import UnknownNameError
 from steelyard.records import ScoreWeights, Task, is_storable, iso
 from steelyard.results import CriterionResult, ExtraScore, Receipt, ScoredSubmission, ScoreReason

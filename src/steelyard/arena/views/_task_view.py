@@ -12,11 +12,14 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._tasks import FIRST_VERSION, find_task, load_tasks
+from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, own_baseline
 from steelyard.arena.scoring._review_log import Decisions, LoggedReview, decisions_after, read_reviews
-from steelyard.arena.scoring._rules import RulesHistory, read_rules_history, score_metrics
+from steelyard.arena.scoring._row_scores import ScoringContext, with_contexts
+from steelyard.arena.scoring._rules import score_metrics
 from steelyard.arena.scoring._scores import KEPT_SCORES, columns_in_cents
-from steelyard.arena.scoring._submission_rows import KeptRows, ScoringContext, read_frame, with_contexts
-from steelyard.arena.scoring._task_state import BaselineBounds, BaselineInputs, StoredTask, baseline_of, own_baseline
+from steelyard.arena.scoring._settings import RulesHistory, read_rules_history
+from steelyard.arena.scoring._submission_rows import KeptRows, read_frame
+from steelyard.arena.scoring._task_state import StoredTask
 from steelyard.records import PROVIDED_MODEL, Missing, iso
 from steelyard.results import CombinationBaseline, Policy
 from steelyard.store.schema import baselines, states, submissions
