@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         arena_settings as arena_settings,
         notifier as notifier,
         submit_files as submit_files,
+        upgrade_arena as upgrade_arena,
+        watch_arena as watch_arena,
     )
     from steelyard.questions._arena_object import (
         LocalArena as LocalArena,
@@ -38,12 +40,6 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._arena_runs import (
         submit_runs as submit_runs,
-    )
-    from steelyard.questions._arena_upgrade import (
-        upgrade_arena as upgrade_arena,
-    )
-    from steelyard.questions._arena_views import (
-        watch_arena as watch_arena,
     )
     from steelyard.questions._declaration import (
         REQUIRED as REQUIRED,

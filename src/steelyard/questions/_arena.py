@@ -1,4 +1,4 @@
-"""Arena: the commands that make, fill and change an arena, and that send its notifications."""
+"""Arena: the commands that create, upgrade, fill and watch an arena, and that send its notifications."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from steelyard.arena import (
     Arena,
     LocatedSubmission,
     SubmissionOutcome,
+    Watch,
     create_arena,
     fit_if_due,
     notify_once,
@@ -32,13 +33,9 @@ from steelyard.questions.arena._files import no_records, or_rejected
 from steelyard.questions.arena._sent import SendingRound
 from steelyard.questions.arena._submitted import Submitted, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
-from steelyard.results import (
-    ArenaSettings,
-    Policy,
-    Receipt,
-)
+from steelyard.results import AppliedMigration, ArenaSettings, Policy, Receipt, StoreUpgrade
 from steelyard.settings import DEFAULT_STORE, shown_path
-from steelyard.store import open_store
+from steelyard.store import Migration, open_store, upgrade_store
 
 AT_ONCE = 100_000
 """Submissions per batch in memory."""
@@ -174,3 +171,30 @@ def _past(since: str) -> int:
     if moment > now_microseconds():
         raise UsageError(f"{option('since', since)} is in the future", hint="use a date or time in the past")
     return moment
+
+
+def watch_arena(arena: Arena | str) -> Watch:
+    """Watch the arena from now on; `news()` returns the events since the last call."""
+    return Watch(opened(arena))
+
+
+def upgrade_arena(
+    address: str = DEFAULT_STORE, *, progress: Callable[[AppliedMigration], None] | None = None
+) -> StoreUpgrade:
+    """Upgrade the schema of a store; call `progress` before each migration.
+
+    A SQLite file is copied first. If a migration fails, the store is unchanged.
+    """
+
+    def step(migration: Migration) -> AppliedMigration:
+        return AppliedMigration(migration.number, migration.name.replace("_", " "))
+
+    done = upgrade_store(address, progress=None if progress is None else lambda migration: progress(step(migration)))
+    steps = tuple(step(migration) for migration in done.migrations)
+    return StoreUpgrade(
+        store=done.address,
+        store_version_before=done.version,
+        store_version_after=steps[-1].number if steps else done.version,
+        migrations=steps,
+        copy=None if done.copy is None else str(done.copy),
+    )

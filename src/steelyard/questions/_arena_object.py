@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
-from steelyard.questions import _arena, _arena_runs, _arena_views
+from steelyard.questions import _arena, _arena_runs
 from steelyard.questions._question import ArenaMethods
 from steelyard.questions.arena.season_verify import Verification, verify_manifest
 from steelyard.settings import DEFAULT_STORE
@@ -24,7 +24,7 @@ class LocalArena(ArenaMethods, arena.Arena):
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
-    watch = _arena_views.watch_arena
+    watch = _arena.watch_arena
 
     def season_verify(self, manifest: Path | str) -> Verification:
         """Verify a manifest file against this arena."""
