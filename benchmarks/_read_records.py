@@ -18,8 +18,8 @@ import zipfile
 from pathlib import Path
 
 from benchmarks.measure import make_runs
+from steelyard.pages import write_runs
 from steelyard.questions.read import RunReading
-from steelyard.reports import write_runs
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "samples" / "inspect" / "log__test_eval_log__log_streaming.eval"

@@ -8,6 +8,7 @@ from pathlib import Path
 from model_arenas import as_if_tested, fill
 from steelyard import questions
 from steelyard.arena import Arena
+from steelyard.questions import Answer
 from steelyard.questions.arena.agent import arena_agent
 from steelyard.questions.arena.all_leaderboards import arena_all_leaderboards
 from steelyard.questions.arena.bias import arena_bias
@@ -37,7 +38,6 @@ from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.token import create_token, list_tokens
-from steelyard.results import Result
 
 SAMPLES = Path(__file__).parent / "samples" / "arena"
 
@@ -50,17 +50,17 @@ def filled(folder: Path) -> Arena:
     return arena
 
 
-def submitted(folder: Path) -> Result:
+def submitted(folder: Path) -> Answer:
     (folder / "more.jsonl").write_text('{"id": "x", "task_id": "nowhere", "total_tokens": 1, "tool_calls": 1}\n')
     return questions.submit_files(filled(folder), [SAMPLES / "submissions.jsonl", folder / "more.jsonl"])
 
 
-def tokens(folder: Path) -> Result:
+def tokens(folder: Path) -> Answer:
     create_token("ci", scopes=["submit", "review"], store=filled(folder))
     return list_tokens(store=f"sqlite:///{folder}/arena.db")
 
 
-def registered(folder: Path) -> Result:
+def registered(folder: Path) -> Answer:
     arena = filled(folder)
     arena_user_add(arena, "team", "blue")
     arena_user_add(arena, "person", "ada", name="Ada Lovelace", team="blue")
@@ -110,21 +110,22 @@ def learning(folder: Path) -> Arena:
     return arena
 
 
-def weighted(folder: Path) -> Result:
+def weighted(folder: Path) -> Answer:
     arena = rated_arena(folder)
     arena_model_fit(arena)
     return arena_model_weights(arena)
 
 
-def notified(folder: Path) -> Result:
+def notified(folder: Path) -> Answer:
     """A round whose target does not respond."""
     target = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\nnetwork = "loopback"\n'
     (folder / "targets.toml").write_text(target, encoding="utf-8")
     return questions.notifier(filled(folder), folder / "targets.toml").send_due()
 
 
-ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
+ARENA_RESULTS: dict[str, Callable[[Path], Answer]] = {
     "ArenaSettings": lambda folder: questions.arena_settings(filled(folder)),
+    "StoreUpgrade": lambda folder: questions.upgrade_arena(filled(folder).store.address),
     "AddedTasks": lambda folder: arena_task_add(filled(folder), [SAMPLES / "tasks.toml"]),
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),

@@ -39,12 +39,11 @@ from command_cases import APPS, GIVEN, SAMPLES, UNENDING, arguments_of, made_fil
 from matchups import made_runs, write
 from steelyard.cli import run
 from steelyard.demo import demo_files
-from steelyard.questions import ArenaSource, RunsSource
+from steelyard.questions import Answer, ArenaSource, RunsSource
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.records import Call, Judgment, Run, Usage
-from steelyard.results import Result
 from steelyard.server import ROUTES, Route, ServeOptions
 from steelyard.server._running import guarded, site_of
 
@@ -362,7 +361,7 @@ def command_words(command: str) -> list[str]:
 def question_files(verb: str, inputs: Sequence[str], flags: Sequence[str], options: dict[str, Any]) -> Files:
     """Ask on the command line and in Python; `flags` are options that only the command has."""
     files = command_files(question_words(verb, inputs, flags, options), ("html", "md"))
-    ask: Callable[..., Result] = getattr(sy, verb)
+    ask: Callable[..., Answer] = getattr(sy, verb)
     try:
         result = ask(inputs[0] if len(inputs) == 1 else list(inputs), **options)
     except sy.SteelyardError as error:

@@ -16,7 +16,7 @@ import steelyard as sy
 from reading_twin import PlainCluster, PlainRows, gathered
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.reports import _run_files
+from steelyard.pages import _run_files
 from steelyard.tables import Row, Work, gather
 from steelyard.version import __version__
 

@@ -140,7 +140,7 @@ def test_the_walks_meet_every_file_that_they_name() -> None:
         ("src/steelyard/questions/_options.py", "tests/test_adding_an_option.py"),
         ("src/steelyard/store/migrations/m9999_planted.py", "tests/arena/test_schema.py"),
         ("src/steelyard/figures/_planted.py", "tests/test_every_figure.py"),
-        ("src/steelyard/reports/pages/_planted.py", "tests/test_report.py"),
+        ("src/steelyard/questions/report/_sections.py", "tests/test_report.py"),
         ("src/steelyard/runner/agents/planted.toml", "tests/runner/test_adapters.py"),
         ("docs/planted.md", "tests/test_every_block.py"),
     ],

@@ -13,17 +13,15 @@ from msgspec import Struct, structs
 
 from report_makers import HOSTILE
 from steelyard.pages import Column, Page, PageTable
-from steelyard.questions import question_named, question_names
+from steelyard.questions import Answer, question_named, question_names
 from steelyard.records import Redaction
-from steelyard.reports import Field, Frame, RowsShown, dashboard_document
-from steelyard.reports.pages import PAGES, page_of
-from steelyard.results import Result
+from steelyard.server._dashboard import Field, Frame, RowsShown, dashboard_document
 from test_report import Checked
 from test_results import MADE
 
-KINDS = {kind.__name__ for kind in (*PAGES, *(question_named(name).answer for name in question_names()))}
+KINDS = {question_named(name).answer.__name__ for name in question_names()} | {"ApiRoutes"}
 PAGED = [name for name in MADE if name.split()[0] in KINDS]
-Made = Callable[[str], Result]
+Made = Callable[[str], Answer]
 OF_ONE = (
     "Comparison",
     "Judges",
@@ -101,7 +99,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.mark.parametrize("name", PAGED)
 def test_every_page_is_sound_html_with_one_heading(name: str, made: Made) -> None:
-    page = page_of(made(name))
+    page = made(name).page()
     assert page.title
     assert page.answer.endswith((".", "!", "?"))
     for is_served in (True, False):
@@ -117,7 +115,7 @@ class Hostile(Redaction):
 
 @pytest.mark.parametrize("name", PAGED)
 def test_hostile_names_are_inert_on_every_page(name: str, made: Made) -> None:
-    page = page_of(Hostile().tree(made(name)))
+    page = Hostile().tree(made(name)).page()
     for is_served in (True, False):
         html = framed(page, is_served=is_served)
         check(html)
@@ -139,7 +137,7 @@ def sized(result: Any, count: int) -> Any:  # Any: a result or an answer
 @pytest.mark.parametrize("count", [0, 1, 2, 250])
 @pytest.mark.parametrize("name", [name for name in PAGED if name.split()[0] not in OF_ONE])
 def test_a_page_has_any_number_of_rows(name: str, count: int, made: Made) -> None:
-    page = page_of(sized(made(name), count))
+    page = sized(made(name), count).page()
     assert page.answer
     assert page.table is not None
     for is_served in (True, False):
@@ -161,14 +159,14 @@ def test_a_heading_orders_the_rows_and_takes_it_back() -> None:
 def test_a_page_of_a_hundred_rows_of_a_large_task_stays_small(made: Made) -> None:
     leaderboard = made("TaskLeaderboard")
     many = sized(leaderboard, 5_000)
-    page = page_of(many)
+    page = many.page()
     assert page.table is not None
     html = framed(replace(page, table=page.table.part(range(100))), query=())
     assert len(html.encode()) < 60_000
 
 
 def test_the_history_of_a_large_task_stays_small(made: Made) -> None:
-    page = page_of(sized(made("ScoreHistory"), 5_000))
+    page = sized(made("ScoreHistory"), 5_000).page()
     assert page.table is not None
     html = framed(replace(page, table=page.table.part(range(100))), query=())
     assert len(html.encode()) < 100_000

@@ -355,21 +355,13 @@ def test_every_other_command_has_all_options_of_output_or_a_reason() -> None:
     assert {words for words in own if output_options(words) != OUTPUTS} == set(OTHER_OUTPUT)
 
 
-def test_only_results_of_the_arena_are_not_declared() -> None:
-    """The JSON shape, the rows and the terminal tables of the old results are in modules of the arena."""
+def test_only_pages_build_terminal_tables_and_json() -> None:
     found = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
-        if re.search(r"def _shape\b|\((Fields)?Result\):|import .*\bplain_table\b", path.read_text("utf-8"))
+        if re.search(r"def _shape\b|import .*\bplain_table\b", path.read_text("utf-8"))
     }
-    allowed = re.compile(r"(results|reports)/_arena_\w+\.py|reports/pages/\w+\.py|cli/_?arena\w*\.py")
-    assert {path for path in found if not allowed.fullmatch(path)} <= {
-        "pages/_text.py",  # the one renderer
-        "results/_base.py",  # the base class, which is deleted with its last subclass
-        "results/_review_desk.py",
-        "results/_api_routes.py",
-        "reports/_report_files.py",
-    }
+    assert found == set()
 
 
 def renderers(source: str, answers: set[str]) -> Iterator[str]:

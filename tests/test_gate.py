@@ -16,11 +16,11 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
+from steelyard.pages import write_runs
 from steelyard.profiles import load_profile
 from steelyard.questions.analysis import Samples, StatisticsOptions
 from steelyard.questions.gate._rules import check, read_rule, rule_text
 from steelyard.records import Run, Usage
-from steelyard.reports import write_runs
 from steelyard.statistics import tasks_needed
 
 

@@ -46,14 +46,13 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {"records", "metrics", "profiles", "statistics", "tables"},
     "statistics": set(),
     "figures": set(),
-    "results": {"records", "pages"},
+    "results": set(),
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "grading", "results"},
     "grading": {"records", "files", "results", "sandbox"},
     "runner": {"records", "files", "formats", "prices", "sandbox", "tables"},
     "store": {"records"},
     "sandbox": set(),
     "pages": {"records", "figures"},
-    "reports": {"records", "results", "pages"},
     "demo": {"records"},
     "questions": {
         "records",
@@ -80,20 +79,16 @@ ALLOWED: dict[str, set[str]] = {
         "server",
         "questions",
         "results",
-        "reports",
         "pages",
         "records",
         "mappings",
         "prices",
     },
-    "server": {"questions", "results", "reports", "pages", "records", "profiles"},
+    "server": {"questions", "results", "pages", "records", "profiles"},
     "client": {"questions", "results", "records"},
     "__main__": {"cli"},
 }
 """What each folder may import besides the base."""
-
-UPWARDS = {("results", "reports"), ("results", "questions"), ("reports", "questions")}
-"""Against the flow, inside a function or for type checkers: results that are not declared as questions yet."""
 
 PUBLIC_MODULES = {"steelyard.store.schema"}
 """Modules that others may import beside the front doors."""
@@ -109,7 +104,6 @@ class Import(NamedTuple):
 
     path: Path
     module: str
-    is_inside_function: bool
 
     @property
     def target(self) -> str:
@@ -122,17 +116,14 @@ def folder_of(path: Path, root: Path) -> str:
 
 def imports_of(path: Path) -> list[Import]:
     """Everything of ours that a file imports, wherever the import stands."""
-    return [Import(path, *each) for each in _imports_in(path.read_text(encoding="utf-8"))]
+    return [Import(path, each) for each in _imports_in(path.read_text(encoding="utf-8"))]
 
 
 @cache
-def _imports_in(source: str) -> list[tuple[str, bool]]:
-    """Modules of ours, each with whether it is imported inside a function; a private module is named whole."""
+def _imports_in(source: str) -> list[str]:
+    """Modules of ours; a private module is named whole."""
     tree = ast.parse(source)
-    later = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    later += [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    inside = {id(node) for part in later for node in ast.walk(part)}
-    modules: list[tuple[str, bool]] = []
+    modules: list[str] = []
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -145,7 +136,7 @@ def _imports_in(source: str) -> list[tuple[str, bool]]:
                 else node.module
                 for alias in node.names
             ]
-        modules += [(name, id(node) in inside) for name in dict.fromkeys(names) if name.startswith("steelyard.")]
+        modules += [name for name in dict.fromkeys(names) if name.startswith("steelyard.")]
     return modules
 
 
@@ -164,9 +155,6 @@ def offenses(root: Path) -> list[str]:
         for each in imports_of(path):
             target = each.target
             if target in BASE or target == folder:
-                continue
-            if (folder, target) in UPWARDS and each.is_inside_function:
-                used.add((folder, target))
                 continue
             used.add((folder, target))
             graph.setdefault(folder, set()).add(target)
@@ -204,7 +192,6 @@ def test_imports_flow_only_as_the_table_allows() -> None:
         ("questions/analysis/_samples.py", "from steelyard.records import _run", "is behind the door of records"),
         ("records/_run.py", "def f():\n    import steelyard.store", "records may not import store"),
         ("records/_run.py", "from steelyard.store import open_store", "in a circle"),
-        ("results/_base.py", "import steelyard.reports", "results may not import reports"),
     ],
 )
 def test_a_copy_that_breaks_a_rule_is_noticed(tmp_path: Path, file: str, line: str, complaint: str) -> None:

@@ -10,7 +10,7 @@ import steelyard as sy
 from matchups import made_runs, write
 from steelyard.cli import run
 from steelyard.errors import UsageError
-from steelyard.reports import write_runs
+from steelyard.pages import write_runs
 
 FILES = [
     (["read", "NOTHING", "--out"], "runs.jsonl"),

@@ -11,8 +11,8 @@ import pytest
 from commands import steelyard
 from steelyard.cli import run
 from steelyard.formats import PlacedRun, all_formats
+from steelyard.pages import write_runs
 from steelyard.records import decode_run
-from steelyard.reports import write_runs
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"

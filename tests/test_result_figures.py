@@ -16,7 +16,7 @@ from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.formatting import quantity
-from steelyard.questions import question_named, question_names
+from steelyard.questions import Answer, question_named, question_names
 from steelyard.questions.arena.all_leaderboards import arena_all_leaderboards
 from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.compare_profiles import arena_compare_profiles
@@ -30,7 +30,6 @@ from steelyard.questions.arena.show import arena_show
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.rank import Ranking
 from steelyard.records import Judgment, Output, Run
-from steelyard.results import Result
 
 SAMPLES = Path(__file__).parent / "samples"
 FEW = {"resamples": 100}
@@ -44,7 +43,7 @@ def few_runs() -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Result]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Answer], Answer]:
     """One result of each kind that has figures."""
     runs = few_runs()
     store = f"sqlite:///{tmp_path_factory.mktemp('arena')}/arena.db"
@@ -52,7 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     assert run(["arena", "init", "--store", store]) == 0
     assert run(["arena", "task", "add", str(tasks), "--store", store]) == 0
     assert run(["arena", "submit", str(submissions), "--store", store]) == 0
-    made: list[Result] = [
+    made: list[Answer] = [
         sy.measure(runs, by=["tier"], interval="wilson", metrics=()),
         sy.rank(runs, by=["tier"], **FEW),
         sy.matrix(runs, by=["tier"]),
@@ -84,7 +83,7 @@ EVERY = [(kind, name) for kind in DRAWN for name in kind.figure_names()]
 @pytest.mark.parametrize("width", [720, 390])
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
 def test_every_figure_of_every_result_keeps_the_laws(
-    results: dict[type[Result], Result], kind: type[Result], name: str, width: int
+    results: dict[type[Answer], Answer], kind: type[Answer], name: str, width: int
 ) -> None:
     figure = results[kind].figure(name, width=width)
     assert breaches(figure) == []
@@ -93,11 +92,11 @@ def test_every_figure_of_every_result_keeps_the_laws(
 
 
 @pytest.mark.parametrize("kind", DRAWN, ids=lambda kind: kind.__name__)
-def test_without_a_name_it_is_the_main_figure(results: dict[type[Result], Result], kind: type[Result]) -> None:
+def test_without_a_name_it_is_the_main_figure(results: dict[type[Answer], Answer], kind: type[Answer]) -> None:
     assert results[kind].figure() == results[kind].figure(kind.figure_names()[0])
 
 
-def test_a_wrong_name_is_answered_with_the_nearest_and_the_known(results: dict[type[Result], Result]) -> None:
+def test_a_wrong_name_is_answered_with_the_nearest_and_the_known(results: dict[type[Answer], Answer]) -> None:
     with pytest.raises(UnknownNameError, match="'paret'") as error:
         results[Ranking].figure("paret")
     assert error.value.hint == "did you mean 'pareto'? known: dots, pareto"
@@ -121,7 +120,7 @@ def titles(figure: Figure) -> str:
     return "\n".join(element.text or "" for element, _ in elements(figure) if tag(element) == "title")
 
 
-def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Result], Result]) -> None:
+def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Answer], Answer]) -> None:
     ranking = results[Ranking]
     board, front = ranking.figure("dots"), titles(ranking.figure("pareto"))
     for place in ranking.to_dict()["groups"]:
@@ -362,7 +361,7 @@ def test_a_png_needs_its_library(monkeypatch: pytest.MonkeyPatch, demo_file: str
     assert run(["rank", "no-such-file.jsonl", "--out", str(tmp_path / "x.png")]) == 2
 
 
-def test_a_png_is_twice_the_size_in_pixels(results: dict[type[Result], Result], tmp_path: Path) -> None:
+def test_a_png_is_twice_the_size_in_pixels(results: dict[type[Answer], Answer], tmp_path: Path) -> None:
     pytest.importorskip("resvg_py")
     figure = results[Ranking].figure("pareto")
     figure.save(tmp_path / "x.png")

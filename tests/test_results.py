@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import inspect
 import json
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import polars as pl
@@ -19,12 +16,12 @@ import pytest
 
 import steelyard as sy
 from arena_results import ARENA_RESULTS
-from steelyard import results
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
+from steelyard.pages import Page
 from steelyard.pages._text import cell_len
 from steelyard.profiles import DEFAULT, load_profile
-from steelyard.questions import Answer, list_runs, question_named, question_names
+from steelyard.questions import Answer, Rows, list_runs, question_named, question_names
 from steelyard.questions.canon import Canons, StoredCanon
 from steelyard.questions.doctor import doctor
 from steelyard.questions.explain import Explanation
@@ -37,8 +34,6 @@ from steelyard.questions.read import RunReading
 from steelyard.questions.run import export_plan
 from steelyard.questions.show import RunOutput, piece_of
 from steelyard.records import encode_run
-from steelyard.reports import result_document, result_markdown
-from steelyard.results import Result
 from steelyard.server import routes_listed
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -50,18 +45,18 @@ def written_runs(folder: Path) -> Path:
     return path
 
 
-def read_summary(folder: Path) -> Result:
+def read_summary(folder: Path) -> Answer:
     reading = RunReading([SAMPLES / "formats", written_runs(folder)])
     list(reading)
     return reading.summary
 
 
-def repeatability(_folder: Path) -> Result:
+def repeatability(_folder: Path) -> Answer:
     experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
     return sy.repeatability([experiment], options=sy.RepeatabilityOptions(repair=False))
 
 
-def one_task(_folder: Path) -> Result:
+def one_task(_folder: Path) -> Answer:
     timings = SAMPLES / "speedup" / "pyperf.json"
     return sy.speedup(sy.TaskFiles(task="t", nop=timings, oracle=timings, agents={"tool:model": timings}))
 
@@ -98,7 +93,7 @@ def groups(metric: str) -> Callable[[Path], Explanation]:
     return lambda folder: sy.explain(written_runs(folder), metric, by=["tier"])
 
 
-MADE: dict[str, Callable[[Path], Result]] = {
+MADE: dict[str, Callable[[Path], Answer]] = {
     "Measurement": lambda _: sy.measure(sy.demo_runs(), by=["tier"]),
     "Measurement with intervals": lambda _: sy.measure(sy.demo_runs(), by=["tier", "task"], interval="auto"),
     "Explanation": groups("cost_of_pass"),
@@ -143,7 +138,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
 }
 
 
-def breaches(result: Result) -> list[str]:
+def breaches(result: Answer) -> list[str]:
     """The manners that the result does not keep."""
     kept = {
         "it is frozen, and so is all it holds": not list(thawed(result)),
@@ -159,13 +154,13 @@ def breaches(result: Result) -> list[str]:
         "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
         "it prints in lines that fit": is_printed(result),
         "it is a page in a notebook": result._repr_html_().startswith("<section><h3>"),
-        "it is a page": result_document(result).count("<h1") == 1,
-        "it is text for a pull request": "# " in result_markdown(result),
+        "it is a page": result.document().count("<h1") == 1,
+        "it is text for a pull request": "# " in result.markdown(),
     }
     return [manner for manner, holds in kept.items() if not holds]
 
 
-def is_printed(result: Result) -> bool:
+def is_printed(result: Answer) -> bool:
     """Whether its text has an answer and lines of printable characters, none too wide."""
     lines, width = str(result).split("\n"), max(get_terminal_size((80, 24)).columns, 40)
     return bool(lines[0]) and all(line.isprintable() and cell_len(line) <= width for line in lines)
@@ -214,28 +209,26 @@ def _kinds(kind: type[Any]) -> Iterator[type[Any]]:  # Any: results and answers
 
 
 def test_every_kind_of_result_stands_in_the_law() -> None:
-    for module in pkgutil.iter_modules(results.__path__):
-        importlib.import_module(f"steelyard.results.{module.name}")
-    concrete = {kind for kind in _kinds(Result) if not inspect.isabstract(kind)}
-    kinds = {kind.__name__ for kind in concrete if kind.__module__.startswith("steelyard.results.")}
-    kinds |= {question_named(name).answer.__name__ for name in question_names()}
+    kinds = {question_named(name).answer.__name__ for name in question_names()}
     answers = {kind for kind in _kinds(Answer) if hasattr(kind, "rows")}  # some routes are no questions
     kinds |= {kind.__name__ for kind in answers if kind.__module__.startswith("steelyard.")}
     assert kinds == {name.split(maxsplit=1)[0] for name in MADE}
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class Polite(Result):
-    rows: tuple[int, ...] = (1, 2)
+class Entry(msgspec.Struct, frozen=True):
+    row: int
 
-    def _about(self) -> str:
-        return f"{len(self.rows)} rows"
 
-    def _shape(self) -> dict[str, Any]:
-        return {"rows": list(self.rows)}
+class Polite(Answer, frozen=True, kw_only=True, tag=1):
+    rows: ClassVar[Rows] = Rows("entries")
+    entries: tuple[Entry, ...] = (Entry(1), Entry(2))
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        return [{"row": row} for row in self.rows]
+    @property
+    def about(self) -> str:
+        return f"{len(self.entries)} entries"
+
+    def page(self) -> Page:
+        return Page(name="polite", title="Polite", answer=self.about)
 
 
 class Unversioned(Polite):
@@ -244,8 +237,8 @@ class Unversioned(Polite):
 
 
 class NotStrict(Polite):
-    def _shape(self) -> dict[str, Any]:
-        return {"fraction": float("nan")}
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema_version": 1, "fraction": float("nan")}
 
 
 class TwoLines(Polite):
@@ -268,9 +261,8 @@ class Headless(Polite):
         return pl.DataFrame()
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class Holding(Polite):
-    part: Any = dataclasses.field(default_factory=list)
+class Holding(Polite, frozen=True, kw_only=True):
+    part: Any = msgspec.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -293,7 +285,7 @@ class Loose:
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_the_law_can_fail(rude: Result, broken: list[str]) -> None:
+def test_the_law_can_fail(rude: Answer, broken: list[str]) -> None:
     assert breaches(Polite()) == []
     assert breaches(rude) == broken
 
@@ -323,7 +315,8 @@ def test_a_printed_result_says_what_the_command_says(
 
 def test_names_from_logs_do_not_break_the_line() -> None:
     class Named(Polite):
-        def _about(self) -> str:
+        @property
+        def about(self) -> str:
             return "two\nlines \x1b[31m" + "x" * 300
 
     assert repr(Named()).startswith("Named(two lines xxx")
@@ -344,7 +337,7 @@ def test_a_result_saves_itself_by_the_ending(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [Polite(), MADE["SpeedupResult"](Path())], ids=lambda made: type(made).__name__)
-def test_without_pandas_the_error_names_the_extra(made: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_error_names_the_extra(made: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="to_pandas"):
         made.to_pandas()

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.formats import PlacedRun, RunPart, log_formats, run_of_row
+from steelyard.pages import write_runs
 from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, custom_cell, custom_value, encode_run
-from steelyard.reports import write_runs
 from steelyard.tables import gather
 from strategies import runs
 

@@ -17,8 +17,6 @@ from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.questions.show import PIECE_CHARACTERS, RunDetail, _text_difference
 from steelyard.questions.show._text_difference import text_difference
-from steelyard.reports import result_document
-from steelyard.reports.pages import page_of
 
 KEY = "sk-abcdefghijklmnopqrstuvwx0123456789"
 
@@ -44,7 +42,7 @@ def test_every_number_is_the_one_that_explain_gives() -> None:
 
 def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
     detail = sy.show([record("a", passed=True)], run="a")
-    table = page_of(detail).table
+    table = detail.page().table
     assert table is not None
     shown = dict(zip(table.columns[0].values, table.columns[2].values, strict=True))
     for number in detail.numbers:
@@ -52,11 +50,11 @@ def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
         if number.reason:
             assert shown[number.name] == f"missing: {number.reason}"
     assert detail.number("cost_usd") is None
-    assert "0.00" not in page_of(detail).answer, "an unknown cost is not free"
+    assert "0.00" not in detail.page().answer, "an unknown cost is not free"
 
 
 def test_a_number_that_others_are_made_from_is_taken_apart_once() -> None:
-    table = page_of(sy.show(list(sy.demo_runs())[:1], run="demo")).table
+    table = sy.show(list(sy.demo_runs())[:1], run="demo").page().table
     assert table is not None
     assert list(table.columns[0].values).count("└ tests_run") == 1
     assert list(table.columns[0].values).count("└└ tests_run") == 0
@@ -66,7 +64,7 @@ def test_tests_judgments_and_steps_stand_in_tables_of_their_own() -> None:
     tests = {"passed": ["t1", "t2"], "failed": ["t3"], "errors": []}
     steps = {"expected": [{"id": "read"}, {"id": "edit"}], "achieved": ["edit", "dance"]}
     judgments = [{"judge": "j", "passed": True, "criteria": [{"name": "clear", "achieved": 3, "max": 4}]}]
-    page = page_of(sy.show([record("a", tests=tests, steps=steps, judgments=judgments)], run="a"))
+    page = sy.show([record("a", tests=tests, steps=steps, judgments=judgments)], run="a").page()
     tables = {table.caption: table for table in page.also}
     assert list(tables) == ["Tests (3)", "Judgments (1)", "Steps (3)"]
     assert list(tables["Tests (3)"].columns[0].values) == ["failed", "passed", "passed"]
@@ -84,7 +82,7 @@ def test_calls_are_placed_in_time_and_priced_one_by_one() -> None:
     detail = sy.show([record("a", started_at="2026-01-01T00:00:00Z", calls=calls)], run="a")
     assert [(call.seconds, call.cost_usd) for call in detail.calls] == [(5.0, 0.3), (60.0, None)]  # $3 a million
     assert "1 unknown" in detail.figure("calls").svg
-    assert "200,000" in page_of(detail).answer
+    assert "200,000" in detail.page().answer
 
 
 def test_a_long_output_comes_in_pieces_that_add_up() -> None:
@@ -120,7 +118,7 @@ def test_the_difference_is_complete_and_names_the_other_run() -> None:
     assert difference is not None
     assert (difference.base, difference.added, difference.removed) == ("a", 2, 1)
     assert difference.changes.text == "@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four"
-    same = page_of(sy.show(runs, run="a", diff="a"))
+    same = sy.show(runs, run="a", diff="a").page()
     assert "Diff with a: identical output." in same.notes
 
 
@@ -148,7 +146,7 @@ def test_the_command_gives_the_same_numbers(
 
 def test_a_hostile_run_is_shown_as_text() -> None:
     runs = planted(HOSTILE, count=2)
-    html = result_document(sy.show(runs, run=runs[0]["id"], diff=runs[1]["id"], redact=False))
+    html = sy.show(runs, run=runs[0]["id"], diff=runs[1]["id"], redact=False).document()
     assert "<img" not in html
     assert html.count("<script") == 1 + html.count('<script type="application/octet-stream"')
     assert "\u202e" not in html

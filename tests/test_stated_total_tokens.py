@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 
 import steelyard as sy
+from steelyard.pages import write_runs
 from steelyard.questions.measure import Statistics
 from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Missing, Usage, add_usage, kinds_of, run_facts, submission_from_run
-from steelyard.reports import write_runs
 from strategies import usages
 
 MODEL = "claude-sonnet-4-20250514"

@@ -22,7 +22,6 @@ from commands import Done, steelyard
 from steelyard.cli import run
 from steelyard.cli.arena import arena as arena_app
 from steelyard.profiles import profile_text
-from steelyard.reports.pages import page_of
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "arena"
 
@@ -421,7 +420,7 @@ def test_a_stated_failure_stands_in_the_row_of_a_task_without_criteria(
     shown = output(capsys, "leaderboard", "plain", *at)["leaderboard"]
     rows = {row["submission_id"]: (row["success"], row["correctness_score"]) for row in shown}
     assert rows == {"won": (True, 100.0), "lost": (False, 100.0)}  # the specification's score without criteria
-    page = page_of(sy.open_arena(at[1]).task_leaderboard("plain"))
+    page = sy.open_arena(at[1]).task_leaderboard("plain").page()
     assert page.table is not None
     columns = {column.name: column.values for column in page.table.columns}
     assert "reports failure" in dict(zip(columns["submission_id"], columns["notes"], strict=True))["lost"]

@@ -12,8 +12,8 @@ from serving import Served, serving
 from steelyard.pages import page_asset
 from steelyard.questions import ArenaSource
 from steelyard.questions.token import create_token
-from steelyard.reports import review_form
 from steelyard.server import ServeOptions
+from steelyard.server._dashboard import review_form
 
 FIRST = f"{BIG_TASK}-000001"
 PAGES = {

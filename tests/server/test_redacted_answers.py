@@ -19,8 +19,8 @@ from serving import Served, serving
 from steelyard.arena.notifications._delivery import NoAnswer, notify_once
 from steelyard.arena.notifications._targets import Target
 from steelyard.cli import run
-from steelyard.questions import ArenaSource, LocalArena, RunsSource
-from steelyard.results import Receipt, Result
+from steelyard.questions import Answer, ArenaSource, LocalArena, RunsSource
+from steelyard.results import Receipt
 from steelyard.server import API, ROUTES, ServeOptions
 from steelyard.store import open_store
 
@@ -142,7 +142,7 @@ def test_an_error_that_names_the_nearest_names_no_key(arena_served: Served) -> N
     assert BODY.encode() not in answer.body
 
 
-RESULTS: dict[str, Callable[[LocalArena], Result]] = {
+RESULTS: dict[str, Callable[[LocalArena], Answer]] = {
     "task leaderboard": lambda arena: arena.task_leaderboard(TASK),
     "all leaderboards": lambda arena: arena.all_leaderboards(),
     "leaderboard": lambda arena: arena.leaderboard(),
@@ -158,7 +158,7 @@ RESULTS: dict[str, Callable[[LocalArena], Result]] = {
 @pytest.mark.parametrize("ending", ["json", "csv", "html", "md", "svg"])
 @pytest.mark.parametrize("name", RESULTS)
 def test_no_file_of_an_arena_holds_a_key(address: str, tmp_path: Path, name: str, ending: str) -> None:
-    result: Result = RESULTS[name](sy.open_arena(address))
+    result: Answer = RESULTS[name](sy.open_arena(address))
     assert BODY in json.dumps(result.to_dict())
     path = tmp_path / f"x.{ending}"
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,25 +19,21 @@ from steelyard.cli._options import (
     OnePath,
     Quiet,
 )
-from steelyard.cli._print import console, print_json, print_lines, print_text
+from steelyard.cli._print import console, print_lines
 from steelyard.errors import UsageError
 from steelyard.pages import (
     FIGURE_ENDINGS,
     RESULT_ENDINGS,
     check_figure_file,
     check_file,
-    csv_text,
     figure_named,
-    visible_json,
     write_result,
-    writing,
 )
-from steelyard.results import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steelyard.pages import Row, Writable
+    from steelyard.pages import Writable
 
 MARKDOWN = ".md"
 
@@ -84,46 +80,6 @@ class Output(Showing):
         """Do the same for an answer of this type."""
         self.check()
 
-    def _save(self, result: Result) -> None:
-        if self.out is not None:
-            result.save(self.out, no_csv_escape=self.no_csv_escape)
-
-    def give(
-        self,
-        result: Result,
-        show: Callable[[], None],
-        *,
-        sentences: Callable[[], Iterable[str]],
-        always_show: bool = False,
-        markdown: Callable[[], str] | None = None,
-        rows: Callable[[], list[Row]] | None = None,
-        values: Callable[[], dict[str, Any]] | None = None,  # Any: JSON values
-        json_text: Callable[[], str] | None = None,
-    ) -> None:
-        """Write the file, and print JSON, CSV or tables.
-
-        With a file, print `sentences` and its name. `rows` and `values` replace what `--csv` and `--json` print;
-        `json_text` is a faster way to get the JSON.
-        """
-        if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
-            with writing(self.out):
-                self.out.write_text(markdown(), "utf-8")
-        else:
-            self._save(result)
-        if self.json and json_text is not None:
-            print_text(visible_json(json_text()) + "\n")
-        elif self.json:
-            print_json((values or result.to_dict)())
-        elif self.csv:
-            print_text(csv_text((rows or result.to_dicts)(), raw=self.no_csv_escape))
-        elif self.out is None:
-            show()
-        elif always_show:
-            show()
-            print_written(self.out)
-        else:
-            print_written(self.out, sentences())
-
 
 OUTPUT = Output()
 
@@ -155,9 +111,6 @@ class DrawnOutput(Output):
         else:
             check_printed(json=self.json, csv=self.csv)
             check_csv_escape(no_csv_escape=self.no_csv_escape, csv=self.csv, out=self.out)
-
-    def _save(self, result: Result) -> None:
-        save_result(result, self.figure, self.out, no_csv_escape=self.no_csv_escape)
 
 
 DRAWN_OUTPUT = DrawnOutput()

@@ -9,7 +9,7 @@ from cyclopts import App, Group, Parameter
 from steelyard.cli import add_question
 from steelyard.cli._options import FromOne, Json, OnePath, Paths, PricesOption, ProfileOption, Seconds, StoreOption
 from steelyard.cli._output import OUTPUT, Output
-from steelyard.cli._print import console, print_findings, print_json, print_lines, print_text, progress_bar
+from steelyard.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.cli._question_commands import deliver
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
@@ -22,9 +22,8 @@ from steelyard.settings import DEFAULT_STORE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.questions import FileProgress
+    from steelyard.questions import AppliedMigration, FileProgress
     from steelyard.records import Rejected
-    from steelyard.results import AppliedMigration, StoreUpgrade
 
 
 SET_UP, SUBMIT, LEADERBOARD, MODERATE, PEER_REVIEW, MODELS, SEASONS, NOTIFY = (
@@ -50,20 +49,12 @@ def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     if json:
         print_json(done.to_dict())
     else:
-        print_lines(_lines(done))
+        console().print_page(done.page())
     return 0
 
 
 def _print_step(step: AppliedMigration) -> None:
     console(stderr=True).print(clean(f"migration {step.number}: {step.name}"))
-
-
-def _lines(done: StoreUpgrade) -> list[str]:
-    if not done.migrations:
-        return [f"{done.store}: already up to date (schema version {done.store_version_after})"]
-    change = f"schema version {done.store_version_before} -> {done.store_version_after}"
-    copied = f"backup: {done.copy}" if done.copy else "no backup was made (use pg_dump)"
-    return [f"{done.store}: upgraded, {change}", copied]
 
 
 def watch(

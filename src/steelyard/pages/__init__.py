@@ -101,6 +101,12 @@ if TYPE_CHECKING:
         short_repr as short_repr,
         versioned as versioned,
     )
+    from steelyard.pages._run_files import (
+        RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
+        check_runs_folder as check_runs_folder,
+        write_runs as write_runs,
+        write_runs_folder as write_runs_folder,
+    )
     from steelyard.pages._shared_pages import (
         catalog_page as catalog_page,
         findings_page as findings_page,

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     )
     from steelyard.questions._answer import (
         Answer as Answer,
+        Rows as Rows,
         answer_schemas as answer_schemas,
         read_answer as read_answer,
     )
     from steelyard.questions._arena import (
+        AppliedMigration as AppliedMigration,
         FileProgress as FileProgress,
         Notifier as Notifier,
         arena_settings as arena_settings,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
+from steelyard import pages
 from steelyard.arena import (
     DEFAULT_PROFILE,
     POLICIES,
@@ -29,19 +30,82 @@ from steelyard.arena import (
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import load_profile
+from steelyard.questions._answer import Answer, Rows
 from steelyard.questions.arena._files import no_records, or_rejected
 from steelyard.questions.arena._sent import SendingRound
 from steelyard.questions.arena._submitted import Submitted, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
-from steelyard.results import AppliedMigration, ArenaSettings, Policy, Receipt, StoreUpgrade
+from steelyard.results import Policy, Receipt
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import Migration, open_store, upgrade_store
+
+if TYPE_CHECKING:
+    from steelyard.pages import Page
 
 AT_ONCE = 100_000
 """Submissions per batch in memory."""
 
 FileProgress = Callable[[str, Sequence[SubmissionOutcome]], None]
 """Called with a file and the final outcomes of some of its submissions."""
+
+
+class ArenaSettings(Answer, frozen=True, kw_only=True):
+    """An arena with its store, profile and policy."""
+
+    rows: ClassVar[Rows] = Rows(keep=("store", "profile", "policy"))
+    is_shared: ClassVar[bool] = True
+    store: str
+    profile: str
+    policy: Policy
+
+    @property
+    def about(self) -> str:
+        """Store, profile and policy."""
+        return f"{self.store}: {self.profile}, policy {self.policy}"
+
+    def page(self) -> Page:
+        """Return one sentence."""
+        return pages.Page(name="settings", title="Which rules does this arena have?", answer=f"{self.about}.")
+
+
+class AppliedMigration(msgspec.Struct, frozen=True):
+    """One step of the store's schema."""
+
+    number: int
+    """Version of the schema that it creates."""
+    name: str
+    """Subject, in a few words."""
+
+
+class StoreUpgrade(Answer, frozen=True, kw_only=True):
+    """Upgrade of a store."""
+
+    rows: ClassVar[Rows] = Rows("migrations", keep=("store",))
+    store: str
+    """URL of the store, without a password."""
+    store_version_before: int
+    """Version of the schema before the upgrade."""
+    store_version_after: int
+    """Version of the schema now."""
+    migrations: tuple[AppliedMigration, ...]
+    """Applied migrations, in order; empty if the store was up to date."""
+    copy: str | None
+    """Backup of the store; None if no migration was applied, and for PostgreSQL."""
+
+    @property
+    def about(self) -> str:
+        """Versions before and after."""
+        return f"schema version {self.store_version_before} -> {self.store_version_after}"
+
+    def page(self) -> Page:
+        """Return the versions and the backup."""
+        if not self.migrations:
+            answer = f"{self.store}: already up to date (schema version {self.store_version_after})"
+            notes: tuple[str, ...] = ()
+        else:
+            answer = f"{self.store}: upgraded, {self.about}"
+            notes = (f"backup: {self.copy}" if self.copy else "no backup was made (use pg_dump)",)
+        return pages.Page(name="upgrade", title="Is the store up to date?", answer=answer, notes=notes)
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:

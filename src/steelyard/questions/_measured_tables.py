@@ -35,7 +35,6 @@ from steelyard.records import (
     model_group,
     problem_text,
 )
-from steelyard.results import Result
 from steelyard.settings import is_store, named_path
 
 if TYPE_CHECKING:
@@ -344,7 +343,7 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
     if kind == "submission":
         return _submissions(inputs, options)
     saved = saved_paths(_paths(inputs))
-    if isinstance(inputs, (Answer, Result)) or saved:
+    if isinstance(inputs, Answer) or saved:
         reject_labels(options.labels())
     if saved:
         results = {path: read_saved(path) for path in saved}
@@ -383,7 +382,7 @@ def measured_result(
     wanted = Repeatability if kind == "prompt" else SpeedupResult
     if isinstance(inputs, wanted):
         return inputs
-    if isinstance(inputs, (Answer, Result)):
+    if isinstance(inputs, Answer):
         raise UsageError(f"a {type(inputs).__name__} contains no {kind}", hint=f"sy.{COMMANDS[kind]}")
     return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
 

@@ -1,4 +1,4 @@
-"""What every command gives: frozen records that turn into dictionaries, JSON and data frames."""
+"""Records of the arena that several packages share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.pages import (
-        versioned as versioned,
-    )
-    from steelyard.results._api_routes import (
-        ApiRoute as ApiRoute,
-        ApiRoutes as ApiRoutes,
-        Health as Health,
-    )
     from steelyard.results._arena_evaluations import (
         ExtraScore as ExtraScore,
         ScoredSubmission as ScoredSubmission,
@@ -61,16 +53,12 @@ if TYPE_CHECKING:
         Decision as Decision,
         Review as Review,
     )
-    from steelyard.results._arena_rows import (
-        FieldsResult as FieldsResult,
-    )
     from steelyard.results._arena_seasons import (
         FinalRank as FinalRank,
         VerifyCheck as VerifyCheck,
     )
     from steelyard.results._arena_tasks import (
         NO_CRITERIA as NO_CRITERIA,
-        ArenaSettings as ArenaSettings,
         CombinationBaseline as CombinationBaseline,
         FilesKept as FilesKept,
         criteria_text as criteria_text,
@@ -83,13 +71,6 @@ if TYPE_CHECKING:
     from steelyard.results._arena_weights import (
         FittedWeights as FittedWeights,
         PartDiagnostic as PartDiagnostic,
-    )
-    from steelyard.results._base import (
-        Result as Result,
-    )
-    from steelyard.results._store_upgrade import (
-        AppliedMigration as AppliedMigration,
-        StoreUpgrade as StoreUpgrade,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,32 +1,10 @@
-"""Tasks and settings of an arena, and results of a rescore."""
+"""Tasks of an arena."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import msgspec
 
 from steelyard.formatting import counted
-from steelyard.results._arena_leaderboard import Policy
-from steelyard.results._arena_rows import FieldsResult
-from steelyard.results._base import Row
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class ArenaSettings(FieldsResult):
-    """An arena with its store, profile and policy."""
-
-    store: str
-    profile: str
-    policy: Policy
-
-    def _about(self) -> str:
-        return f"{self.store}: {self.profile}, policy {self.policy}"
-
-    def to_dicts(self) -> list[Row]:
-        """Return one row."""
-        return [self._shape()]
-
 
 NO_CRITERIA = "no criteria: correctness is 100 by the specification"
 """Note of a task without criteria."""

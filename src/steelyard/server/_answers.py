@@ -17,7 +17,6 @@ from starlette.responses import Response
 from steelyard.errors import UnknownNameError
 from steelyard.pages import csv_text, json_bytes
 from steelyard.questions import Answer
-from steelyard.results import Result
 from steelyard.server._pages import MAX_ROWS, Shown, page
 from steelyard.server._route import MAX_PAGE, Paged, Query, address
 from steelyard.server._site import Cursor, check_list, list_digest
@@ -192,7 +191,7 @@ def value_of(row: Any, name: str) -> Any:  # Any: rows and values of any route
 
 def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
     """Return the same JSON as `--json`; for a list, one page as `items`."""
-    fields = shown.part.to_dict() if isinstance(shown.part, Result | Answer) else msgspec.to_builtins(shown.part)
+    fields = shown.part.to_dict() if isinstance(shown.part, Answer) else msgspec.to_builtins(shown.part)
     if shown.total is None or call.route.rows is None:
         return fields
     items = fields.pop(call.route.rows)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from types import UnionType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, get_args
 
 import msgspec
 
 from steelyard.pages import SCHEMA_VERSION
 from steelyard.questions import Answer, answer_schemas
 from steelyard.records import RECORDS, json_schema
-from steelyard.results import FieldsResult, Result
 from steelyard.server._problems import PROBLEM_TYPE, Problem
 from steelyard.server._route import API, Query, Route, query_fields
 from steelyard.server._routes import ROUTES
@@ -54,11 +52,6 @@ class _Parts:
         """Return a reference to the schema of a class, or the schema itself if it has no name."""
         if isinstance(kind, UnionType):
             return {"anyOf": [self.reference(part) for part in get_args(kind)]}
-        if isinstance(kind, type) and issubclass(kind, Result):
-            if kind.__name__ not in self.schemas:
-                described = self._of_result(kind)  # replaces `schemas`
-                self.schemas[kind.__name__] = described
-            return {"$ref": REF.format(name=kind.__name__)}
         if isinstance(kind, type) and issubclass(kind, Answer):
             self.schemas |= answer_schemas(kind, ref_template=REF)
             return {"$ref": REF.format(name=kind.__name__)}
@@ -74,28 +67,13 @@ class _Parts:
         self.schemas |= msgspec.json.decode(described)
         return {"$ref": REF.format(name=kind.__name__)}
 
-    def _of_result(self, kind: type[Result]) -> Schema:
-        """Return the schema of a result as in `--json`: its fields if they are its JSON, else an object."""
-        fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
-        properties = {"schema_version": {"const": SCHEMA_VERSION}, **fields}
-        return _object(kind, properties)
-
-    def _fields(self, kind: type[Result]) -> Schema:
-        """Return the schemas of the fields of a result."""
-        hints = get_type_hints(kind)
-        return {field.name: self.reference(hints[field.name]) for field in dataclasses.fields(cast("Any", kind))}
-
-    def page(self, kind: type[Result | Answer], rows: str) -> Schema:
+    def page(self, kind: type[Answer], rows: str) -> Schema:
         """Return the schema of a page of a list: the result with the rows as `items`, and the next cursor."""
         name = f"{kind.__name__}Page"
         if name not in self.schemas:
-            if issubclass(kind, Answer):
-                described = answer_schemas(kind, ref_template=REF)
-                fields = described.pop(kind.__name__)["properties"]
-                self.schemas |= described
-            else:
-                fields = self._fields(kind) if issubclass(kind, FieldsResult) else {}
-                fields[rows] = self.reference(get_type_hints(kind)[rows])
+            described = answer_schemas(kind, ref_template=REF)
+            fields = described.pop(kind.__name__)["properties"]
+            self.schemas |= described
             others = {field: schema for field, schema in fields.items() if field not in (rows, "schema_version")}
             cursor = {
                 "type": ["string", "null"],
@@ -116,7 +94,7 @@ class _Parts:
         return {"$ref": REF.format(name=name)}
 
 
-def _object(kind: type[Result | Answer], properties: Schema) -> Schema:
+def _object(kind: type[Answer], properties: Schema) -> Schema:
     described = {"title": kind.__name__, "description": _sentence(kind), "type": "object"}
     return described | {"properties": properties, "required": list(properties)}
 

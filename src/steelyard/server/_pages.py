@@ -18,7 +18,15 @@ from steelyard.errors import RequestError
 from steelyard.pages import Page, page_asset, page_style
 from steelyard.questions import ArenaSource, command_text
 from steelyard.records import Redaction
-from steelyard.reports import Field, Frame, RowsShown, dashboard_document, page_of, rate_form, review_form, submit_form
+from steelyard.server._dashboard import (
+    Field,
+    Frame,
+    RowsShown,
+    dashboard_document,
+    rate_form,
+    review_form,
+    submit_form,
+)
 from steelyard.server._route import Paged, Query, Route, address, query_fields
 
 if TYPE_CHECKING:
@@ -160,10 +168,10 @@ def _frame(site: Site, scripts: tuple[str, ...] = (), *, path: str, **also: Any)
 
 def _page_of(view: View) -> Page:
     """Return the page of the whole result with its figures, computed once per view."""
-    made: Page | None = view.ready(page_of)
+    made: Page | None = view.ready("page")
     if made is None:
-        made = page_of(view.result)
-        view.keep(page_of, made, 0)
+        made = view.result.page()
+        view.keep("page", made, 0)
     return made
 
 

@@ -15,15 +15,17 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.errors import RequestError, UsageError
-from steelyard.pages import json_bytes
+from steelyard.pages import Page, PageTable, json_bytes, text_column, versioned
 from steelyard.profiles import DEFAULT
 from steelyard.questions import (
     ARENA,
+    Answer,
     ArenaSource,
     Intake,
     MeasureOptions,
     NumberedLine,
     RankOptions,
+    Rows,
     RunList,
     RunsSource,
     add_task_from,
@@ -40,7 +42,7 @@ from steelyard.questions.repeatability import Repeatability, RepeatabilityOption
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Run, Submission, Task
-from steelyard.results import ApiRoute, ApiRoutes, Health, Receipt, versioned
+from steelyard.results import Receipt
 from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
 from steelyard.server._problems import Problem, problem_of
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written
@@ -428,6 +430,17 @@ WRITE_ROUTES = (
 """Routes that write to an arena: submissions, runs, tasks and review decisions."""
 
 
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """Health of the server."""
+
+    status: str
+    """`ok` if the source responds."""
+    version: str
+    """Version of the source."""
+    steelyard: str
+    """Version of steelyard."""
+
+
 async def _health(call: Call) -> Response:
     health = Health(status="ok", version=await call.site.views.version(), steelyard=__version__)
     headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
@@ -443,6 +456,69 @@ async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route ans
 
 async def _events(call: Call) -> Response:
     return call.site.live.response(call.request.headers.get("last-event-id"))
+
+
+class ApiRoute(msgspec.Struct, frozen=True, kw_only=True):
+    """A route of the API."""
+
+    method: str
+    path: str
+    sentence: str
+    """Description."""
+    query: tuple[str, ...]
+    """Query parameters."""
+    page: str | None
+    """Web page; None if there is none."""
+    command: str | None
+    """Equivalent command; None if there is none."""
+    scope: str | None
+    """Required scope of the token; None for reading."""
+
+
+API_NOTES = (
+    "Every response equals the JSON output of the command; append `.csv` to a path for its table.",
+    "Lists are paginated: pass the `next` value of a response as the `after` parameter of the next request.",
+    "Errors are application/problem+json (RFC 9457).",
+)
+
+
+class ApiRoutes(Answer, frozen=True, kw_only=True):
+    """All routes of the API."""
+
+    rows: ClassVar[Rows] = Rows("routes", joined=("query",))
+    is_shared: ClassVar[bool] = True
+    routes: tuple[ApiRoute, ...]
+
+    @property
+    def about(self) -> str:
+        """Number of routes."""
+        return f"{len(self.routes)} addresses"
+
+    def page(self) -> Page:
+        """Return one row per route."""
+        routes = self.routes
+        writing = sum(route.scope is not None for route in routes)
+        columns = (
+            text_column("method", "method", [route.method for route in routes]),
+            text_column("path", "path", [route.path for route in routes]),
+            text_column("sentence", "answers", [route.sentence for route in routes]),
+            text_column("query", "query", [", ".join(route.query) or None for route in routes]),
+            text_column(
+                "page",
+                "page",
+                [route.page for route in routes],
+                links=[route.page if route.page is not None and "{" not in route.page else None for route in routes],
+            ),
+            text_column("command", "command", [route.command for route in routes]),
+            text_column("scope", "token", [route.scope for route in routes]),
+        )
+        return Page(
+            name="api",
+            title="How do I script this?",
+            answer=f"{len(routes):,} endpoints; {writing:,} of them need a token.",
+            notes=API_NOTES,
+            table=PageTable(caption="Addresses", columns=columns),
+        )
 
 
 def routes_listed(*_asked: object) -> ApiRoutes:

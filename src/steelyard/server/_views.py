@@ -12,7 +12,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +56,7 @@ class View:
     def rows(self) -> int:
         """Return the number of rows in the lists of the result."""
         values: Iterable[object] = ()
-        if is_dataclass(self.result):
-            values = vars(self.result).values()
-        elif isinstance(self.result, msgspec.Struct):
+        if isinstance(self.result, msgspec.Struct):
             values = msgspec.structs.astuple(self.result)
         return sum(len(value) for value in values if isinstance(value, tuple))
 

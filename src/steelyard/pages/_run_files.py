@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from steelyard.errors import UsageError
-from steelyard.pages import check_file, check_folder, writing
+from steelyard.pages._files import check_file, check_folder, writing
 from steelyard.records import Record, Run, custom_cell, encode_run, plain_type
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
