@@ -14,7 +14,8 @@ from typing import Any
 
 import steelyard as sy
 from arena_results import filled, learning, measured, rated_arena
-from steelyard.questions import Answer, Question, demo_files, question_named
+from steelyard.demo import demo_files
+from steelyard.questions import Answer, Question, question_named
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.review_exclude import arena_review_exclude
 from steelyard.questions.arena.season_create import arena_season_create

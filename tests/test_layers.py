@@ -73,7 +73,6 @@ ALLOWED: dict[str, set[str]] = {
         "runner",
         "store",
         "sandbox",
-        "demo",
     },
     "cli": {
         "server",
@@ -83,6 +82,9 @@ ALLOWED: dict[str, set[str]] = {
         "records",
         "mappings",
         "prices",
+        "demo",
+        "figures",
+        "runner",
     },
     "server": {"questions", "results", "pages", "records", "profiles"},
     "client": {"questions", "results", "records"},

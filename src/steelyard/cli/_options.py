@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
-from steelyard.pages import FIGURE_ENDINGS, RESULT_ENDINGS
+from steelyard.figures import FIGURE_ENDINGS
+from steelyard.pages import RESULT_ENDINGS
 from steelyard.questions import (
     Count,
     EngineName,

@@ -21,14 +21,8 @@ from steelyard.cli._options import (
 )
 from steelyard.cli._print import console, print_lines
 from steelyard.errors import UsageError
-from steelyard.pages import (
-    FIGURE_ENDINGS,
-    RESULT_ENDINGS,
-    check_figure_file,
-    check_file,
-    figure_named,
-    write_result,
-)
+from steelyard.figures import FIGURE_ENDINGS, check_figure_file, figure_named
+from steelyard.pages import RESULT_ENDINGS, check_file, write_result
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard.errors import SteelyardError
-from steelyard.pages import clean, json_text, paint, wrapped
+from steelyard.pages import json_text, paint, wrapped
+from steelyard.plain_text import clean
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, Style, TextTable, TextTree

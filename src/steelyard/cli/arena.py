@@ -13,7 +13,7 @@ from steelyard.cli._print import console, print_findings, print_json, print_text
 from steelyard.cli._question_commands import deliver
 from steelyard.errors import AbortedError, UsageError
 from steelyard.formatting import counted
-from steelyard.pages import clean, visible_json
+from steelyard.plain_text import clean, visible_json
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.questions import unplaced_arena_questions
 from steelyard.results import Receipt

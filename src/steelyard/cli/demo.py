@@ -7,9 +7,9 @@ from cyclopts import Parameter
 
 from steelyard.cli._options import Json, OnePath
 from steelyard.cli._print import Terminal, console, print_findings, print_json
+from steelyard.demo import EXAMPLES, EXPERIMENT, demo_files, demo_runs
 from steelyard.errors import UsageError
 from steelyard.pages import check_file, check_folder, writing
-from steelyard.questions import EXAMPLES, EXPERIMENT, demo_files, demo_runs
 from steelyard.questions.measure import measure as measure_runs
 from steelyard.records import encode_run
 

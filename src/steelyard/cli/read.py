@@ -12,7 +12,8 @@ from steelyard.cli._options import Csv, NoCsvEscape, Paths, Typed, typed
 from steelyard.cli._output import SHOWING, Output, Showing, check_csv_escape, check_printed, print_written
 from steelyard.cli._print import console, print_findings
 from steelyard.cli._question_commands import deliver
-from steelyard.pages import RUN_FILE_ENDINGS, check_file, check_runs_folder, clean, write_runs, write_runs_folder
+from steelyard.pages import RUN_FILE_ENDINGS, check_file, check_runs_folder, write_runs, write_runs_folder
+from steelyard.plain_text import clean
 from steelyard.questions import ReadOptions
 from steelyard.questions.read import BytesProgress, RunReading
 from steelyard.settings import named_path

@@ -28,7 +28,7 @@ def schema(
         print_json(mapping_schema())
         return 0
     if record == PLAN:
-        from steelyard.questions import plan_schema  # only needed to run plans
+        from steelyard.runner import plan_schema  # only needed to run plans
 
         print_json(plan_schema())
         return 0

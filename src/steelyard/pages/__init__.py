@@ -7,11 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.figures import (
-        FIGURE_ENDINGS as FIGURE_ENDINGS,
-        check_figure_file as check_figure_file,
-        figure_named as figure_named,
-    )
     from steelyard.pages._columns import (
         ALONE as ALONE,
         PAIRED as PAIRED,
@@ -127,10 +122,6 @@ if TYPE_CHECKING:
         plain_table as plain_table,
         text_width as text_width,
         wrapped as wrapped,
-    )
-    from steelyard.plain_text import (
-        clean as clean,
-        visible_json as visible_json,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -7,12 +7,6 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.demo import (
-        EXAMPLES as EXAMPLES,
-        EXPERIMENT as EXPERIMENT,
-        demo_files as demo_files,
-        demo_runs as demo_runs,
-    )
     from steelyard.questions._answer import (
         Answer as Answer,
         Rows as Rows,
@@ -100,8 +94,5 @@ if TYPE_CHECKING:
         open_source as open_source,
     )
     from steelyard.questions.speedup._inputs import TaskFiles as TaskFiles
-    from steelyard.runner import (
-        plan_schema as plan_schema,
-    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)
