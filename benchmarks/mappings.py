@@ -17,8 +17,8 @@ from collections import deque
 from pathlib import Path
 
 from steelyard.questions import ReadOptions
+from steelyard.questions._read_summary import ReadSummary
 from steelyard.questions.read import RunReading
-from steelyard.results import ReadSummary
 
 SEED = 20261116
 MAX_VALUE = 1.5
