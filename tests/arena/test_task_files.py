@@ -297,4 +297,4 @@ def test_a_task_shows_how_many_files_are_kept(
     assert shown["plain"] is None
     assert shown["t"]["n"] == 1
     assert run(["arena", "task", "show", "t", *at]) == 0
-    assert f"1 task files, SHA-256 {shown['t']['sha256']}" in capsys.readouterr().out
+    assert f"1 task file, SHA-256 {shown['t']['sha256']}" in capsys.readouterr().out
