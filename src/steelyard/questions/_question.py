@@ -1,7 +1,7 @@
 """Questions: Python functions whose options are keywords of the call, or one options object.
 
 `@question(CompareOptions)` makes a question of a function that takes its input and its options. A question is
-registered because its module is in this package under its name: `questions/compare.py` contains `compare`, and
+registered because its module is in this package under its name: `questions/compare/` contains `compare`, and
 `questions/arena/history.py` contains `arena_history`. An action is a question that changes an arena.
 """
 
