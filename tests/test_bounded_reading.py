@@ -349,7 +349,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("prices/_file.py", "Path('prices.toml').read_text()"),
+        ("prices/_price_files.py", "Path('prices.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
         ("questions/measure/__init__.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),
