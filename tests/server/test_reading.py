@@ -120,6 +120,8 @@ def test_files_of_no_known_format_are_named_as_other_commands_name_them(mapped: 
 
 
 def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
+    for top in (1, 2):
+        assert of_arena.api(f"/leaderboard?top={top}") == arena_leaderboard(arena, top=top).to_dict()
     assert of_arena.api("/rank") == arena_leaderboard(arena).to_dict()
     assert of_arena.api("/tasks")["items"] == arena_task_list(arena).to_dict()["tasks"]
     assert of_arena.api(AT)["items"] == arena_task_leaderboard(arena, TASK).to_dict()["leaderboard"]
