@@ -1,10 +1,10 @@
 """HTTP server for an arena or run files.
 
 A request passes the guard (`_guard.py`: host, origin, type, size, time). The application finds its route (`_app.py`),
-checks the token if one is required (`_access.py`), and parses the query into its struct. The response comes from a view
+checks the token if one is required (`_site.py`), and parses the query into its struct. The response comes from a view
 that is computed once per version of the source (`_views.py`, `_answers.py`).
 
-**A route is declared once**, as a `Route` in `_run_routes.py`, `_arena_routes.py` or `_own_routes.py`::
+**A route is declared once**, as a `Route` in `_routes.py`::
 
     question_route("arena_task_list")                        # all of it is derived from a question, or:
 
