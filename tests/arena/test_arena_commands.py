@@ -494,7 +494,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     now = datetime.now(UTC).isoformat()
     assert run([*notify, "--since", now]) == 0
     told = capsys.readouterr()
-    assert told.out == "0 sent, 0 failed, 0 waiting\n"
+    assert told.out == "0 sent, 0 failed, 0 waiting.\n"
     assert told.err == f"discarded 7 events before {now}\n"
 
 

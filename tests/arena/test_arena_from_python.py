@@ -112,7 +112,7 @@ BY_COMMAND: dict[str, tuple[str, ...]] = {
 }
 """The methods that a command stands for, where they have other names than it."""
 OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
-SURFACE = {"store", "json", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
+SURFACE = {"store", "json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
 """Which store it is, and how a command prints and ends."""
 OF_THE_COMMAND = {
     "submit": {"from_runs"},  # chooses the method
@@ -133,6 +133,8 @@ def options_of(command: str, app: App) -> dict[str, object]:
     """The options of a command with their defaults; MISSING where one must be given."""
     options = {}
     for argument in app.assemble_argument_collection(parse_docstring=False):
+        if argument.children:  # a class of options; its fields follow
+            continue
         name = argument.name.removeprefix("--").replace("-", "_").lower()
         if argument.parameter.parse is not False and name not in SURFACE | OF_THE_COMMAND.get(command, set()):
             empty = argument.field_info.default is argument.field_info.empty

@@ -179,7 +179,7 @@ def test_runs_are_submitted_to_the_task_of_their_name(post: Any, served: Served)
 def test_a_task_is_added_and_never_changed(post: Any, served: Served) -> None:
     first, again, other = (post("/tasks", {"id": "a/b", "title": title}, scope="admin") for title in ("x", "x", "y"))
     assert [answer.status for answer in (first, again, other)] == [201, 200, 409]
-    assert first.json["tasks"] == [{"id": "a/b", "new": True}]
+    assert first.json["tasks"] == [{"id": "a/b", "new": True, "criteria": 0}]
     assert first.headers["location"] == "/api/v1/tasks/a%2Fb"
     assert served.ask(first.headers["location"]).json["task"]["title"] == "x"
     assert post("/tasks", {"id": "c", "titel": "x"}, scope="admin").status == 422
