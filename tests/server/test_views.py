@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pytest
 
 from steelyard.errors import RequestError, UnknownNameError
@@ -267,8 +267,7 @@ def test_names_that_there_are_not_push_nothing_out() -> None:
     assert builds == [1]
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True):
     """A result with a list."""
 
     rows: tuple[int, ...]
