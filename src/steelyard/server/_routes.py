@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.errors import RequestError, UsageError
-from steelyard.pages import Page, PageTable, json_bytes, text_column, versioned
+from steelyard.pages import SCHEMA_VERSION, Page, PageTable, json_bytes, text_column
 from steelyard.profiles import DEFAULT
 from steelyard.questions import (
     ARENA,
@@ -247,6 +247,10 @@ IN_MEMORY = 4 << 20
 _PIECE = 64 << 10
 
 
+class ReceiptResponse(Receipt, frozen=True, gc=False, tag_field="schema_version", tag=SCHEMA_VERSION):
+    """Receipt of the only submission of a request."""
+
+
 class LineProblem(Problem, frozen=True, kw_only=True):
     """Problem details of a rejected line."""
 
@@ -365,7 +369,8 @@ async def _take(call: Call, intake: Intake) -> Response:
         raise refusal_of(outcome)
     status = 201 if outcome.status == "accepted" else 200
     at = address(SUBMISSION, {"submission": outcome.submission_id})
-    return written(call, versioned(msgspec.to_builtins(outcome)), status=status, at=at)
+    receipt = ReceiptResponse(**structs.asdict(outcome))
+    return written(call, msgspec.to_builtins(receipt), status=status, at=at)
 
 
 async def _submissions(call: Call) -> Response:
@@ -390,7 +395,7 @@ WRITE_ROUTES = (
         method="POST",
         sentence="Submit one submission as JSON or several as NDJSON; returns a receipt or problem for each, in order.",
         command="arena submit",
-        result=Receipt,
+        result=ReceiptResponse,
         body=Submission,
         many=True,
         scope="submit",
@@ -402,7 +407,7 @@ WRITE_ROUTES = (
         method="POST",
         sentence="Submit one run record as JSON or several as NDJSON; tasks are matched by name.",
         command="arena submit --from-runs",
-        result=Receipt,
+        result=ReceiptResponse,
         query=RunsBody,
         body=Run,
         many=True,
