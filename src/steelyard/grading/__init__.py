@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         reviewers_result as reviewers_result,
         runs_commands as runs_commands,
     )
+    from steelyard.grading._criterion_result import (
+        CriterionResult as CriterionResult,
+    )
     from steelyard.grading._task_files import (
         TaskFiles as TaskFiles,
         digests_of as digests_of,

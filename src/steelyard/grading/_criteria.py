@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from steelyard import sandbox
 from steelyard.formatting import counted
 from steelyard.grading._artifacts import Staged
+from steelyard.grading._criterion_result import CriterionResult
 from steelyard.grading._task_files import TaskFiles
 from steelyard.grading._unittest_runner import OBSERVER, PROGRAM, sealed
 from steelyard.records import (
@@ -27,7 +28,6 @@ from steelyard.records import (
     SuccessCriterion,
     TestsPass,
 )
-from steelyard.results import CriterionResult
 
 NO_ARTIFACTS = "the submission has no artifacts"
 MAX_OUTPUT = 300

@@ -18,9 +18,9 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.ingest._tasks import KeptFiles
 from steelyard.arena.scoring._task_state import StoredTask, TaskState
 from steelyard.errors import said_by
-from steelyard.grading import ArtifactError, check_all, locate, runs_commands, staged
+from steelyard.grading import ArtifactError, CriterionResult, check_all, locate, runs_commands, staged
 from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
-from steelyard.results import CriterionResult, Receipt
+from steelyard.results import Receipt
 from steelyard.store import look_up
 from steelyard.store.schema import submissions
 

@@ -26,10 +26,10 @@ from steelyard.arena.scoring._scores import KEPT_SCORES, SCORE_INPUTS, scores_in
 from steelyard.arena.scoring._settings import read_rules_history
 from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.grading import reviewers_result
+from steelyard.grading import CriterionResult, reviewers_result
 from steelyard.option_names import option
 from steelyard.records import MAX_NAME_BYTES, JudgeThreshold, is_storable, is_too_long
-from steelyard.results import CriterionResult, Decision, Policy, Receipt, Review
+from steelyard.results import Decision, Policy, Receipt, Review
 from steelyard.store.schema import baselines, reviews, submissions, tasks
 
 

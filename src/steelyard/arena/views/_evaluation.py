@@ -27,8 +27,9 @@ from steelyard.arena.scoring._scores import SCORE_INPUTS, points, to_cents, unro
 from steelyard.arena.scoring._settings import read_rules_history
 from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, StoredTask
 from steelyard.errors import UnknownNameError
+from steelyard.grading import CriterionResult
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import CriterionResult, ExtraScore, Receipt, ScoredSubmission, ScoreReason
+from steelyard.results import ExtraScore, Receipt, ScoredSubmission, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
 
 

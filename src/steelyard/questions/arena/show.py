@@ -12,13 +12,13 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, evaluation, model_estimates
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import decimal_bounds, plain
+from steelyard.grading import CriterionResult
 from steelyard.questions._answer import Drawing, Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, who
 from steelyard.results import (
     NO_CRITERIA,
-    CriterionResult,
     ExtraScore,
     ModelEstimates,
     ScoredSubmission,
