@@ -26,10 +26,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import arena_twin as twin
-from steelyard.arena import Arena, create_arena
+from steelyard.arena import Arena, Receipt, create_arena
 from steelyard.profiles import load_profile
 from steelyard.records import Submission, Task
-from steelyard.results import Receipt
 from steelyard.store import open_store
 
 BATCH = 100_000

@@ -18,10 +18,9 @@ import time
 from pathlib import Path
 
 from benchmarks.arena import both_times, make
-from steelyard.arena import Arena, create_arena, fit_if_due, fit_models
+from steelyard.arena import Arena, Receipt, create_arena, fit_if_due, fit_models
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
-from steelyard.results import Receipt
 from steelyard.store import open_store
 
 BATCH = 100_000

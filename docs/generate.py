@@ -15,7 +15,6 @@ import msgspec
 from pictures import PICTURES
 
 from steelyard.demo import demo_runs
-from steelyard.formats import all_formats
 from steelyard.metrics import Metric, catalog
 from steelyard.pages import json_text
 from steelyard.profiles import load_profile, shipped_profiles
@@ -27,6 +26,7 @@ from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
 from steelyard.runner import adapters
 from steelyard.server import openapi_document, routes_listed
+from steelyard.sources import all_formats
 from steelyard.statistics import STATISTICS
 
 HERE = Path(__file__).parent

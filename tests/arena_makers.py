@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from steelyard.arena import Arena, create_arena
+from steelyard.arena import Arena, Policy, create_arena
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission, Task, convert_submission, convert_task
-from steelyard.results import Policy
 from steelyard.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

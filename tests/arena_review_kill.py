@@ -12,8 +12,7 @@ import sys
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from steelyard.arena import open_arena
-from steelyard.results import Decision
+from steelyard.arena import Decision, open_arena
 from steelyard.store import open_store
 
 

@@ -8,9 +8,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from steelyard.files import archive_kind
-from steelyard.formats import LogFormat, PlacedRun, RunPart, head_of, log_formats
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, decode_run, encode_run
-from steelyard.tables import gather
+from steelyard.sources import LogFormat, PlacedRun, RunPart, gather, head_of, log_formats
 
 CUTS = 60
 """At how many places a sample is cut, besides its last 16 bytes."""

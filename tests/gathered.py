@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steelyard.formats import PlacedRun
 from steelyard.records import Rejected, Run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 
 def runs(*paths: Path) -> list[Run]:

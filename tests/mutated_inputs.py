@@ -29,14 +29,13 @@ from format_laws import check_reading
 from steelyard.arena import read_submissions, read_targets, read_task_map, read_tasks
 from steelyard.demo import demo_files
 from steelyard.errors import SteelyardError
-from steelyard.formats import read_timings, trajectory_of
-from steelyard.mappings import load_mapping
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
 from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.questions.speedup._timing_files import TimingReading, read_task
 from steelyard.runner import load_plan
+from steelyard.sources import load_mapping, read_timings, trajectory_of
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"

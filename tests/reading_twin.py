@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.formats import PlacedRun
-from steelyard.tables import GatheringCount, Row, Work, gather
+from steelyard.sources import GatheringCount, PlacedRun, Row, Work, gather
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import pytest
 
 from agent_stores import goose_store, opencode_store
 from steelyard.files import HEAD_BYTES
-from steelyard.formats import PlacedRun, _sqlite_stores, log_formats
 from steelyard.records import Rejected, Run, Usage
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather, log_formats
+from steelyard.sources.formats import _sqlite_stores
 
 COLUMNS = ", ".join(f"column_{number} text" for number in range(1500))
 LATE = [f"CREATE TABLE before_{number} ({COLUMNS})" for number in range(4)]

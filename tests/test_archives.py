@@ -24,11 +24,10 @@ import zstandard
 import steelyard as sy
 from steelyard.errors import UnreadableFileError
 from steelyard.files import ZipLog
-from steelyard.formats import PlacedRun
 from steelyard.questions.read import RunReading
 from steelyard.records import Rejected
 from steelyard.scratch import remove_scratch
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 ROLLOUT = (SAMPLES / "codex" / "rollout.jsonl").read_bytes()

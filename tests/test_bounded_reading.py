@@ -19,7 +19,6 @@ import pytest
 from steelyard.arena import read_submissions, read_targets, read_task_map, read_tasks
 from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UsageError
 from steelyard.files import Budget
-from steelyard.formats import PlacedRun, read_timings, trajectory_of
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability import Contracts, read_prompts
@@ -36,7 +35,7 @@ from steelyard.settings import (
     TEXT_BYTES,
     Limit,
 )
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather, read_timings, trajectory_of
 
 pytestmark = pytest.mark.checkout
 
@@ -284,8 +283,8 @@ ELSEWHERE = {
     "grading/_criteria.py": "its own source",
     "grading/_unittest_runner.py": "runs in the sandbox",
     "grading/_unittest_observer.py": "runs in the sandbox",
-    "engines/_duckdb.py": "facts in Parquet files of our own",
-    "engines/_spark.py": "facts in a scratch folder of our own",
+    "metrics/engines/_duckdb.py": "facts in Parquet files of our own",
+    "metrics/engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",
     "profiles/_profile_files.py": "profiles that ship",
     "questions/repeatability/_oracle.py": "its own source",
@@ -297,7 +296,7 @@ ELSEWHERE = {
     "runner/_execution.py": "the end of its own copy of what an agent wrote",
     "sandbox": "the box and the system's own files",
     "cli/serve.py": "opens the dashboard in a browser",
-    "tables/_spool.py": "the system's own files, and columns of run records in Parquet files of our own",
+    "sources/tables/_spool.py": "the system's own files, and columns of run records in Parquet files of our own",
 }
 """Who else opens files to read them, and what they are."""
 
@@ -350,9 +349,9 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
     ("file", "line"),
     [
         ("prices/_price_files.py", "Path('prices.toml').read_text()"),
-        ("formats/codex.py", "import gzip"),
+        ("sources/formats/codex.py", "import gzip"),
         ("questions/measure/__init__.py", "open('runs.jsonl')"),
-        ("formats/codex.py", "Path('x').open('rb')"),
+        ("sources/formats/codex.py", "Path('x').open('rb')"),
         ("questions/speedup/_benchmark_table.py", "from zipfile import ZipFile"),
     ],
 )

@@ -21,10 +21,10 @@ from steelyard.arena import read_submissions
 from steelyard.errors import InputLimitError
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Extraction
-from steelyard.formats import PlacedRun, RunPart
 from steelyard.records import MAX_VALUE, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
-from steelyard.tables import _join, gather
+from steelyard.sources import PlacedRun, RunPart, gather
+from steelyard.sources.tables import _join
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 
@@ -165,7 +165,7 @@ def test_a_token_of_xml_that_does_not_end_is_refused_after_a_few_mebibytes(
             parsed += len(chunk)
             yield chunk
 
-    monkeypatch.setattr("steelyard.formats.junit.file_chunks", counted)
+    monkeypatch.setattr("steelyard.sources.formats.junit.file_chunks", counted)
     path = tmp_path / "report.xml"
     path.write_bytes(start + b"a" * (16 << 20))
     (item,) = gather([path])

@@ -17,7 +17,7 @@ from reading_twin import PlainCluster, PlainRows, gathered
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.pages import _run_files
-from steelyard.tables import Row, Work, gather
+from steelyard.sources import Row, Work, gather
 from steelyard.version import __version__
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"

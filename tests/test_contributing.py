@@ -132,7 +132,7 @@ def test_the_walks_meet_every_file_that_they_name() -> None:
     [
         ("src/steelyard/records/_facts.py", "tests/test_facts.py"),
         ("src/steelyard/metrics/planted.py", "tests/test_every_metric.py"),
-        ("src/steelyard/formats/planted.py", "tests/test_every_format.py"),
+        ("src/steelyard/sources/formats/planted.py", "tests/test_every_format.py"),
         ("tests/samples/formats/planted/session.jsonl", "tests/test_every_format.py"),
         ("src/steelyard/questions/planted.py", "tests/test_every_question.py"),
         ("src/steelyard/cli/planted.py", "tests/test_every_command.py"),
@@ -157,12 +157,12 @@ def test_quick_knows_the_files_and_tests_of_every_recipe() -> None:
 
 
 def test_quick_knows_formats_and_metrics_by_the_names_in_test_ids() -> None:
-    assert "planted-agent" in declared_names(["src/steelyard/formats/planted_agent.py"])
+    assert "planted-agent" in declared_names(["src/steelyard/sources/formats/planted_agent.py"])
     assert "planted" in declared_names(["tests/samples/formats/planted/session.jsonl"])
-    assert "inspect" in declared_names(["src/steelyard/formats/inspect_ai.py"])
+    assert "inspect" in declared_names(["src/steelyard/sources/formats/inspect_ai.py"])
     assert "pass_rate" in declared_names(["src/steelyard/metrics/outcome.py"])
     assert declared_names(["docs/formats.md"]) == {"docs/formats.md"}  # and not the tests of the folder `formats`
-    assert not declared_names(["src/steelyard/formats/_file_reader.py"])
+    assert not declared_names(["src/steelyard/sources/formats/_file_reader.py"])
 
 
 def test_quick_runs_what_is_named_before_other_files_and_the_rest_of_its_own_after_them() -> None:

@@ -16,7 +16,7 @@ from steelyard.cli import run
 from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.metrics import INFINITY, CustomBool, CustomFloat, Example, Metric, Required, Value, metric
 from steelyard.records import Output, Run, custom_inputs
-from steelyard.tables import _row_batches
+from steelyard.sources.tables import _row_batches
 
 FEW = {"resamples": 200}
 

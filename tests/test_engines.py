@@ -24,20 +24,13 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.engines import (
-    Engine,
-    LocalEngine,
-    _duckdb,
-    _histograms,
-    _lazy,
-    _opening,
-    engine_of,
-    run_findings,
-)
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
+from steelyard.metrics import Engine, LocalEngine, engine_of, run_findings
+from steelyard.metrics.engines import _duckdb, _histograms, _lazy, _opening
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
-from steelyard.tables import RunTable, _duplicates, _run_table, _spool
+from steelyard.sources import RunTable
+from steelyard.sources.tables import _duplicates, _run_table, _spool
 
 ENGINES = ("duckdb",)
 """What is held against the local engine."""

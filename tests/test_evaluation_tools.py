@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.formats import PlacedRun
 from steelyard.questions.read import RunReading
 from steelyard.records import Finding, Rejected, Run, Usage
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 PROMPTFOO = SAMPLES / "promptfoo"

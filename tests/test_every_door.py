@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.formats import usage_of
 from steelyard.prices import cost_of, open_price_table
 from steelyard.questions import init_arena, open_arena, submit_runs
 from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
@@ -23,7 +22,8 @@ from steelyard.questions._run_input import Reading, RecordReader
 from steelyard.questions.read import RunReading
 from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
-from steelyard.tables import _file_runs
+from steelyard.sources import usage_of
+from steelyard.sources.tables import _file_runs
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FORMATS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())

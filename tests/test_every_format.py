@@ -23,9 +23,9 @@ from format_laws import (
     mutated,
     outcome,
 )
-from steelyard.formats import PlacedRun, _file_reader, log_formats
 from steelyard.records import Call, DecodeError, Finding, Rejected, Run, Usage, encode_run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather, log_formats
+from steelyard.sources.formats import _file_reader
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FILES = sorted(path for path in SAMPLES.rglob("*") if path.is_file() and path.name != "ORIGIN.md")
@@ -102,7 +102,7 @@ def test_what_a_worker_leaves_undone_when_it_dies_is_read_all_the_same(monkeypat
     alone = [repr(item) for item in gather([SAMPLES], workers=1)]
     monkeypatch.setattr(_file_reader, "WORTH_IT_BYTES", 0)
     monkeypatch.setattr(_file_reader, "BATCH_BYTES", 3_000)
-    once_only = "from steelyard.formats import _file_reader as w; f = w._receive; left = [1, 1]"
+    once_only = "from steelyard.sources.formats import _file_reader as w; f = w._receive; left = [1, 1]"
     dies = f"{once_only}; w._receive = lambda pipe: f(pipe) if left and left.pop() else exit(9); w.work()"
     monkeypatch.setattr(_file_reader, "COMMAND", ("-c", dies))
     assert [repr(item) for item in gather([SAMPLES], workers=3)] == alone

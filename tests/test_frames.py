@@ -17,9 +17,9 @@ from hypothesis import given, settings
 import steelyard as sy
 from matchups import made_runs
 from steelyard.errors import NoValidInputError, RecordError, SteelyardError, UsageError
-from steelyard.formats import frame_runs
 from steelyard.pages import write_runs
 from steelyard.records import Run
+from steelyard.sources import frame_runs
 from strategies import run_lists
 
 RUNS = made_runs({"x": 0.7, "y": 0.4}, tasks=12, attempts=2)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from gathered import only
-from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Run, Usage
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 SONNET = "claude-sonnet-4-5-20250929"

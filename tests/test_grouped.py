@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.engines import Grouping
-from steelyard.engines._grouping import grouped_statistics
+from steelyard.metrics import Grouping
+from steelyard.metrics.engines._grouping import grouped_statistics
 from steelyard.statistics import STATISTICS, _groups
 
 TAKEN = [name for name, statistic in STATISTICS.items() if not statistic.counts]

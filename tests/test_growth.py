@@ -12,8 +12,7 @@ import pytest
 from command_cases import APPS, GIVEN, UNENDING, arguments_of
 from growing_inputs import growing_files, grown
 from steelyard.cli import run
-from steelyard.formats import read_timings
-from steelyard.tables import gather
+from steelyard.sources import gather, read_timings
 
 pytestmark = pytest.mark.long
 SAMPLES = Path(__file__).parent / "samples"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.formats import PlacedRun, RunPart, run_from
 from steelyard.records import Run, Usage
-from steelyard.tables import gather
-from steelyard.tables._join import assemble
+from steelyard.sources import PlacedRun, RunPart, gather, run_from
+from steelyard.sources.tables._join import assemble
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 

@@ -13,10 +13,9 @@ import pytest
 
 from agent_stores import opencode_store
 from gathered import only, runs
-from steelyard.formats import PlacedRun
 from steelyard.prices import open_price_table, price_run
 from steelyard.records import Failure, Finding, Judgment, Rejected, Usage
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 

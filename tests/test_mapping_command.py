@@ -12,7 +12,7 @@ from tests.commands import steelyard
 
 import steelyard as sy
 from steelyard.errors import UnreadableFileError
-from steelyard.mappings import MappedRun, read_mapped, suggest
+from steelyard.sources import MappedRun, read_mapped, suggest
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 SHEET = SAMPLES / "sheet.csv"

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 import steelyard as sy
-from steelyard.formats import PlacedRun
-from steelyard.mappings import load_mapping, mapping_of, shipped_mappings
 from steelyard.records import Finding, Rejected, Run, Usage
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather, load_mapping, mapping_of, shipped_mappings
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 

@@ -15,8 +15,8 @@ from unittest.mock import patch
 from hypothesis import example, given, settings, strategies as st
 
 from steelyard.errors import UnreadableFileError
-from steelyard.mappings import MappedRun, mapping_of, read_mapped, suggest
 from steelyard.records import Rejected
+from steelyard.sources import MappedRun, mapping_of, read_mapped, suggest
 
 _CELLS = """|  |n/a|-|pass|FAIL|✓|timeout|1|0|1.0|12,5|1,234.50|$3|2 €|87 %|45k|1:30|1:02:03|3 min 20s|90s|2026-03-01|
 2026-03-01T10:00:00Z|1767323045|01.03.2026 10:00|model-a|NaN|inf|-5|1e999|true|{|#|"quoted"|a
@@ -93,7 +93,7 @@ COLUMNS = ("Task ID", "Model", "Result", "Passed", "Score", "Cost", "Extra", "Du
 
 
 def read(text: str, mapping: Any, *, batch_rows: int, ending: str = "csv") -> list[tuple[Any, ...]]:  # Any: TOML, items
-    with tempfile.TemporaryDirectory() as folder, patch("steelyard.mappings._batches.BATCH_ROWS", batch_rows):
+    with tempfile.TemporaryDirectory() as folder, patch("steelyard.sources.mappings._batches.BATCH_ROWS", batch_rows):
         path = Path(folder, f"file.{ending}")
         path.write_text(text, encoding="utf-8", newline="")
         items = list(read_mapped(path, mapping, shown="file"))

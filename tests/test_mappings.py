@@ -14,10 +14,17 @@ from typing import Any
 import pytest
 
 from steelyard.errors import MappingError, UnreadableFileError
-from steelyard.formats import PlacedRun
-from steelyard.mappings import MappedRun, load_mapping, mapping_of, mapping_schema, read_mapped, shipped_mappings
 from steelyard.records import Finding, Rejected, Run
-from steelyard.tables import gather
+from steelyard.sources import (
+    MappedRun,
+    PlacedRun,
+    gather,
+    load_mapping,
+    mapping_of,
+    mapping_schema,
+    read_mapped,
+    shipped_mappings,
+)
 
 
 def mapping(run: dict[str, Any], **parts: Any) -> Any:  # Any: TOML values

@@ -13,8 +13,8 @@ import pytest
 from format_laws import check_reading, outcome
 from mutated_inputs import MAX_BYTES, Tried, try_inputs
 from steelyard.errors import UnreadableFileError
-from steelyard.formats import read_timings
 from steelyard.runner import load_plan
+from steelyard.sources import read_timings
 
 SCRIPT = Path(__file__).parent / "mutated_inputs.py"
 

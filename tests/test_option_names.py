@@ -20,17 +20,17 @@ SURFACES = ("cli", "server", "client")
 _FLAG = re.compile(r"""(?:^|[\s"'(\[`])(--[a-z][a-z-]+)""")
 
 FOREIGN: dict[str, set[str]] = {
-    "formats/claude_json.py": {"--output-format"},
-    "formats/claude_stream_json.py": {"--output-format"},
-    "formats/cline.py": {"--json"},
-    "formats/codex_exec.py": {"--json"},
-    "formats/copilot_cli.py": {"--output-format"},
-    "formats/gemini_cli.py": {"--output-format"},
-    "formats/lm_eval.py": {"--log"},  # --log_samples
-    "formats/opencode.py": {"--format"},
-    "formats/promptfoo.py": {"--no-cache"},
-    "formats/qwen_code.py": {"--output-format"},
-    "formats/scylla.py": {"--model"},
+    "sources/formats/claude_json.py": {"--output-format"},
+    "sources/formats/claude_stream_json.py": {"--output-format"},
+    "sources/formats/cline.py": {"--json"},
+    "sources/formats/codex_exec.py": {"--json"},
+    "sources/formats/copilot_cli.py": {"--output-format"},
+    "sources/formats/gemini_cli.py": {"--output-format"},
+    "sources/formats/lm_eval.py": {"--log"},  # --log_samples
+    "sources/formats/opencode.py": {"--format"},
+    "sources/formats/promptfoo.py": {"--no-cache"},
+    "sources/formats/qwen_code.py": {"--output-format"},
+    "sources/formats/scylla.py": {"--model"},
     "runner/_adapters.py": {"--whitespace"},
 }
 """Flags of other programs: agents, harnesses and git."""
@@ -38,7 +38,7 @@ FOREIGN_FILES = {"sandbox/_commands.py"}
 """Files that start another program (bubblewrap) with many flags."""
 COMMANDS: dict[str, set[str]] = {
     "demo/_examples.py": {"--by", "--baseline", "--rule", "--contract", "--store", "--out"},
-    "mappings/_suggestion.py": {"--map"},
+    "sources/mappings/_suggestion.py": {"--map"},
     "option_names.py": {"--no-"},
     "questions/_declaration.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},

@@ -141,7 +141,7 @@ def test_an_entry_point_may_name_the_object_itself(folder: Path) -> None:
 
 
 STOPWATCH = """
-from steelyard.formats import OpenedFile, TimingFile, TimingFormat, collected
+from steelyard.sources import OpenedFile, TimingFile, TimingFormat, collected
 from steelyard.records import Timing, TimingSummary, place_of
 
 
@@ -169,7 +169,7 @@ def test_a_format_of_timings_plugs_in_too(folder: Path, tmp_path: Path) -> None:
     here = {"STEELYARD_FORMATS": str(folder)}
     listed = json.loads(steelyard("formats", "--json", **here).stdout)["formats"]
     assert ("stopwatch", "timings") in [(declared["name"], declared["kind"]) for declared in listed]
-    code = "import sys; from pathlib import Path; from steelyard.formats import read_timings as read"
+    code = "import sys; from pathlib import Path; from steelyard.sources import read_timings as read"
     shown = run(sys.executable, "-c", f"{code}; print(read(Path(sys.argv[1])))", tmp_path / "times.json", **here)
     assert "format='stopwatch'" in shown
     assert "median=1.5" in shown
@@ -181,7 +181,7 @@ def test_processes_that_share_the_reading_know_the_formats_of_plug_ins(folder: P
         text = SAMPLE.read_text(encoding="utf-8").replace("s-1", f"s-{number}").replace('"c-', f'"{number}-')
         (tmp_path / f"{number}.jsonl").write_text(text)
     code = (
-        "from steelyard.formats import PlacedRun, _file_reader\nfrom steelyard.tables import gather\n"
+        "from steelyard.sources import PlacedRun\nfrom steelyard.sources.formats import _file_reader\nfrom steelyard.sources import gather\n"
         "from pathlib import Path\n_file_reader.WORTH_IT_BYTES = 0\n_file_reader.BATCH_BYTES = 300\n"
         f"items = list(gather([Path({str(tmp_path)!r})], workers=3))\n"
         "print(sum(isinstance(item, PlacedRun) for item in items))"

@@ -10,10 +10,9 @@ import pytest
 
 from commands import steelyard
 from steelyard.cli import run
-from steelyard.formats import PlacedRun, all_formats
 from steelyard.pages import write_runs
 from steelyard.records import decode_run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, all_formats, gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.formats import LogFormat, head_of, recognized, run_of_row
-from steelyard.formats.native_jsonl import read
 from steelyard.records import FACTS, DecodeError, Missing, Rejected, content_digest, decode_run, encode_run, run_facts
-from steelyard.tables._flat_files import facts_of
+from steelyard.sources import LogFormat, head_of, recognized, run_of_row
+from steelyard.sources.formats.native_jsonl import read
+from steelyard.sources.tables._flat_files import facts_of
 from strategies import run_lists
 
 
@@ -447,8 +447,8 @@ def test_files_that_are_no_runs_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.tables._spool.SPILL_ROWS", 40)
-    monkeypatch.setattr("steelyard.tables._run_table.BATCH_ROWS", 15)
+    monkeypatch.setattr("steelyard.sources.tables._spool.SPILL_ROWS", 40)
+    monkeypatch.setattr("steelyard.sources.tables._run_table.BATCH_ROWS", 15)
     path = write(
         tmp_path / "runs.jsonl",
         *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)],

@@ -11,10 +11,9 @@ import pytest
 
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files import HEAD_BYTES, beginning_of, whole_file
-from steelyard.formats import PlacedRun, head_of, recognized
 from steelyard.records import Rejected
 from steelyard.settings import Limit
-from steelyard.tables import GatheringCount, gather
+from steelyard.sources import GatheringCount, PlacedRun, gather, head_of, recognized
 
 TRIAL_CONFIG = {
     "task": {"path": "fix-it", "git_url": None},

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.formats import PlacedRun, RunPart, log_formats, run_of_row
 from steelyard.pages import write_runs
 from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, custom_cell, custom_value, encode_run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, RunPart, gather, log_formats, run_of_row
 from strategies import runs
 
 ENDINGS = ("jsonl", "csv", "parquet")

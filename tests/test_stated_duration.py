@@ -11,10 +11,9 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.formats import PlacedRun
 from steelyard.questions.measure import Statistics
 from steelyard.records import Missing, Usage, submission_from_run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RECORDS = [

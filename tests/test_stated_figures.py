@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.records import Finding
-from steelyard.tables import gather
+from steelyard.sources import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 REAL = (

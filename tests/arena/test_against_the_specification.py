@@ -9,9 +9,8 @@ import pytest
 
 import arena_twin as twin
 from arena_makers import CATEGORIES, as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, outliers
+from steelyard.arena import Arena, Policy, Receipt, outliers
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
-from steelyard.results import Policy, Receipt
 from steelyard.store import Store
 
 SCORES = ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score", "adjusted_score")

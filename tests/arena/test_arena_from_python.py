@@ -13,11 +13,11 @@ from cyclopts import App
 
 import steelyard as sy
 from arena_makers import make_arena
+from steelyard.arena import Receipt
 from steelyard.cli import build_app
 from steelyard.questions import is_question
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected
-from steelyard.results import Receipt
 from steelyard.store import Store
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, read_rules, score_interval
+from steelyard.arena import Arena, LeaderKey, Policy, read_rules, score_interval
 from steelyard.profiles import load_profile
 from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
-from steelyard.results import LeaderKey, Policy
 from steelyard.store import Store
 
 RULES = read_rules(load_profile("arena-1"))

@@ -13,12 +13,11 @@ import pytest
 import steelyard.arena.ingest._rescore as rescoring_module
 import steelyard.arena.scoring._receipts as receipts_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
-from steelyard.arena import Arena, open_arena
+from steelyard.arena import Arena, Receipt, open_arena
 from steelyard.arena.scoring._task_state import TaskState, load_task_states
 from steelyard.errors import UnknownNameError
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Submission
-from steelyard.results import Receipt
 from steelyard.store import Store, open_store
 
 PATIENCE_SECONDS = 0.4

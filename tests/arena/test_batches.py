@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, Watch, notify_once, open_arena
+from steelyard.arena import Arena, Policy, Receipt, Watch, notify_once, open_arena
 from steelyard.arena.ingest._acceptance import group, running_extremes
 from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.arena.notifications._delivery import waiting
@@ -28,7 +28,6 @@ from steelyard.arena.scoring._tallies import BELOW_ALL, FIELDS, count_values, ea
 from steelyard.arena.scoring._task_state import EXTREMES, StoredTask
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
-from steelyard.results import Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, states, submissions, tallies
 

@@ -16,11 +16,10 @@ from sqlalchemy import select
 
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, open_arena
+from steelyard.arena import Arena, Receipt, open_arena
 from steelyard.arena.notifications._events import EVALUATED, event_id
 from steelyard.errors import StoreUnavailableError
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
-from steelyard.results import Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
 

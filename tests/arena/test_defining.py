@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from arena_makers import as_submission, as_task, make_arena
+from steelyard.arena import Receipt
 from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.questions import open_arena
@@ -26,7 +27,6 @@ from steelyard.records import (
     decode_submission,
 )
 from steelyard.records._task import BaselineDefaults
-from steelyard.results import Receipt
 from steelyard.store import Store
 
 INF, NAN = float("inf"), float("nan")

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import make_arena, random_submission
-from steelyard.arena import Arena, notify_once, read_targets
+from steelyard.arena import Arena, ArenaEvent, Policy, notify_once, read_targets
 from steelyard.arena.notifications._events import (
     EVALUATED,
     EXCLUDED,
@@ -25,7 +25,6 @@ from steelyard.arena.notifications._events import (
 from steelyard.arena.notifications._targets import Target
 from steelyard.errors import UsageError
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
-from steelyard.results import ArenaEvent, Policy
 from steelyard.store import Store, open_store
 from steelyard.store.schema import outbox
 

@@ -8,11 +8,11 @@ import pytest
 
 from arena_makers import as_submission, folder_of
 from steelyard import sandbox
+from steelyard.arena import CriterionResult
 from steelyard.grading._artifacts import staged
 from steelyard.grading._criteria import check_all
 from steelyard.grading._task_files import read_task_files
 from steelyard.records import convert_task
-from steelyard.results import CriterionResult
 
 pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
 

@@ -19,10 +19,9 @@ from arena_makers import as_submission, as_task, make_arena
 from commands import steelyard
 from processes import alive, until
 from steelyard import sandbox
-from steelyard.arena import Arena, SubmissionOutcome
+from steelyard.arena import Arena, Receipt, SubmissionOutcome
 from steelyard.arena.ingest._arena import interrupt_held_back
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
-from steelyard.results import Receipt
 from steelyard.store import Store
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import steelyard as sy
-from steelyard.arena import Arena, create_arena
+from steelyard.arena import Arena, Receipt, create_arena
 from steelyard.cli import run
 from steelyard.errors import PermissionDeniedError, UnknownNameError, UsageError
 from steelyard.profiles import load_profile
@@ -19,7 +19,6 @@ from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
 from steelyard.records import Rejected, Token
-from steelyard.results import Receipt
 from steelyard.store import Store, authenticate
 
 

@@ -18,6 +18,9 @@ from arena_makers import changed_profile, make_arena, random_submission, random_
 from steelyard import open_arena
 from steelyard.arena import (
     Arena,
+    Decision,
+    Policy,
+    Receipt,
     combination_baselines,
     evaluation,
     open_arena as open_own,
@@ -35,7 +38,6 @@ from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.task_show import arena_task_show
 from steelyard.records import Rejected, iso
-from steelyard.results import Decision, Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import reviews, states, submissions, tallies
 

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard.arena import Arena, evaluation
+from steelyard.arena import Arena, Policy, ScoredBy, evaluation
 from steelyard.cli import run
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions.arena.history import arena_history
 from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import iso
-from steelyard.results import Policy, ScoredBy
 from steelyard.store import Store
 
 WEIGHTS = {"efficiency_weight": 0.05, "correctness_weight": 0.5}

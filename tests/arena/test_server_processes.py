@@ -17,9 +17,9 @@ import pytest
 
 import steelyard as sy
 from arena_makers import make_arena
+from steelyard.arena import Receipt
 from steelyard.client import RemoteArena
 from steelyard.errors import AuthenticationError, RequestError
-from steelyard.results import Receipt
 from steelyard.store import Store
 
 SERVERS, WRITERS, EACH = 2, 4, 60

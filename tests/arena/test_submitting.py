@@ -15,6 +15,7 @@ from sqlalchemy import select
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (
     Arena,
+    Receipt,
     combination_baselines,
     create_arena,
     open_arena,
@@ -42,7 +43,6 @@ from steelyard.records import (
     submission_from_run,
 )
 from steelyard.records._submission import check_submission
-from steelyard.results import Receipt
 from steelyard.store import Store
 from steelyard.store.schema import submissions
 

@@ -14,7 +14,7 @@ from sqlalchemy import delete, event
 
 from arena_makers import as_task, make_arena
 from steelyard import sandbox
-from steelyard.arena import Arena, open_arena as arena_in
+from steelyard.arena import Arena, Receipt, open_arena as arena_in
 from steelyard.arena.ingest._tasks import KeptFiles, load_tasks
 from steelyard.cli import run
 from steelyard.errors import UsageError
@@ -22,7 +22,6 @@ from steelyard.grading import read_task_files
 from steelyard.questions import open_arena
 from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.records import Rejected
-from steelyard.results import Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import task_files
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.arena import Arena, create_arena, read_rules
+from steelyard.arena import Arena, Receipt, create_arena, read_rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
 from steelyard.questions import submit_runs
@@ -14,7 +14,6 @@ from steelyard.questions.arena.agent import arena_agent
 from steelyard.questions.arena.rescore import arena_rescore
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, Run, Usage, encode_run
-from steelyard.results import Receipt
 from steelyard.store import Store
 
 PROFILE = """

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena import LocatedSubmission
+from steelyard.arena import LocatedSubmission, Receipt
 from steelyard.prices import open_price_table
 from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Task
-from steelyard.results import Receipt
 from steelyard.store import open_store
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"

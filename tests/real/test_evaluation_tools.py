@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.formats import read_timings
 from steelyard.questions.read import RunReading
 from steelyard.records import finding_dict
+from steelyard.sources import read_timings
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples (../shared/samples) are not here")

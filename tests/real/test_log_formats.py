@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.formats import PlacedRun
 from steelyard.prices import open_price_table, price_run
 from steelyard.records import Finding, Rejected, Run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="../shared/samples is not here")

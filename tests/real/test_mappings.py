@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from tests.test_mapping_examples import LM_EVAL, PROMPTFOO
 
-from steelyard.formats import PlacedRun
-from steelyard.mappings import MappedRun, load_mapping, mapping_of, read_mapped, suggest
 from steelyard.records import Rejected, Run
-from steelyard.tables import gather
+from steelyard.sources import MappedRun, PlacedRun, gather, load_mapping, mapping_of, read_mapped, suggest
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples are not here")

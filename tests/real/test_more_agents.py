@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.formats import PlacedRun
 from steelyard.records import Run
-from steelyard.tables import gather
+from steelyard.sources import PlacedRun, gather
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real files are not beside this checkout")

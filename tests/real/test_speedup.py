@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UnreadableFileError
-from steelyard.formats import read_timings, trajectory_of
-from steelyard.formats._trajectories import Trajectory
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
+from steelyard.sources import read_timings, trajectory_of
+from steelyard.sources.formats._trajectories import Trajectory
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples (../shared/samples) are not here")

@@ -16,6 +16,7 @@ import pytest
 import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
+from steelyard.arena import Receipt
 from steelyard.client import RemoteArena
 from steelyard.errors import (
     AuthenticationError,
@@ -29,7 +30,6 @@ from steelyard.errors import (
 )
 from steelyard.questions import ArenaSource
 from steelyard.records import Rejected
-from steelyard.results import Receipt
 from steelyard.server import ServeOptions
 
 LOCAL_ALONE = {

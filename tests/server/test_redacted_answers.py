@@ -16,11 +16,11 @@ import pytest
 import steelyard as sy
 from report_makers import planted
 from serving import Served, serving
+from steelyard.arena import Receipt
 from steelyard.arena.notifications._delivery import NoAnswer, notify_once
 from steelyard.arena.notifications._targets import Target
 from steelyard.cli import run
 from steelyard.questions import Answer, ArenaSource, LocalArena, RunsSource
-from steelyard.results import Receipt
 from steelyard.server import API, ROUTES, ServeOptions
 from steelyard.store import open_store
 

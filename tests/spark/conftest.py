@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.engines import quiet_spark, spark_session
+from steelyard.metrics import quiet_spark, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import steelyard as sy
-from steelyard.engines import _lazy
+from steelyard.metrics.engines import _lazy
 from test_engines import CALLS, KEYS, SIZES, answer, both, figures, flat_files
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 import steelyard as sy
 from reading_twin import gathered
-from steelyard.engines import SparkCluster
+from steelyard.metrics import SparkCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +91,7 @@ def _killed_in_the_middle(killed: list[int]) -> Iterator[None]:
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.tables._cluster.TASK_FILES", 5)  # many tasks, so that there is a middle
+    monkeypatch.setattr("steelyard.sources.tables._cluster.TASK_FILES", 5)  # many tasks, so that there is a middle
     logs = many_logs(tmp_path / "logs", 600)
     local, counted = gathered([logs])
     killed: list[int] = []

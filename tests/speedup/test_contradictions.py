@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json
-from steelyard.formats import TimingFile, contradictions, read_timings
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 from steelyard.records import Timing, TimingSummary
+from steelyard.sources import TimingFile, contradictions, read_timings
 from timing_sides import at
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

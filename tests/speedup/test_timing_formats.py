@@ -16,9 +16,9 @@ import commands
 from format_laws import mutated
 from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json, read_text
-from steelyard.formats import OpenedFile, TimingFile, read_timings
-from steelyard.formats._catalog import each_timing_format
 from steelyard.records import BenchmarkPlace, Timing
+from steelyard.sources import OpenedFile, TimingFile, read_timings
+from steelyard.sources.formats._catalog import each_timing_format
 from timing_sides import at
 
 Command = Callable[..., commands.Done]

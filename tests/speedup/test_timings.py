@@ -11,17 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFileError
-from steelyard.formats import (
-    TimingFile,
-    open_timings,
-    read_timings,
-    read_trials,
-    trajectory_of,
-    usage_of,
-)
-from steelyard.formats._catalog import each_timing_format
-from steelyard.formats._trajectories import LoggedUsage, Trajectory
 from steelyard.records import BenchmarkPlace, Missing, Timing, Usage, place_of
+from steelyard.sources import TimingFile, open_timings, read_timings, read_trials, trajectory_of, usage_of
+from steelyard.sources.formats._catalog import each_timing_format
+from steelyard.sources.formats._trajectories import LoggedUsage, Trajectory
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 

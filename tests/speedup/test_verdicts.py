@@ -12,11 +12,11 @@ from hypothesis import given, settings, strategies as st
 import commands
 import steelyard as sy
 from steelyard.errors import UnreadableFileError
-from steelyard.formats import NO_BLOCK
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 from steelyard.questions.speedup._benchmark_table import succeeded
 from steelyard.records import Missing, Snapshot, TestResults
+from steelyard.sources import NO_BLOCK
 from timing_sides import at, attempt, measured
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

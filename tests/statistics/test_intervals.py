@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.engines import Grouping
-from steelyard.engines._grouping import grouped_statistics
 from steelyard.errors import UsageError
+from steelyard.metrics import Grouping
+from steelyard.metrics.engines._grouping import grouped_statistics
 from steelyard.statistics import (
     auto_means,
     auto_medians,

@@ -13,12 +13,7 @@ import numpy.typing as npt
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.ingest._tasks import find_task, load_tasks
-from steelyard.arena.scoring._rules import AbilitiesTable, CorrectnessTable, Rules
-from steelyard.arena.scoring._scores import points
-from steelyard.arena.views._task_view import view_tasks
-from steelyard.records import Task
-from steelyard.results import (
+from steelyard.arena._answer_parts import (
     Abilities,
     Anomaly,
     Between,
@@ -31,6 +26,11 @@ from steelyard.results import (
     ToolAbility,
     ToolRecord,
 )
+from steelyard.arena.ingest._tasks import find_task, load_tasks
+from steelyard.arena.scoring._rules import AbilitiesTable, CorrectnessTable, Rules
+from steelyard.arena.scoring._scores import points
+from steelyard.arena.views._task_view import view_tasks
+from steelyard.records import Task
 from steelyard.statistics import (
     CalibratedLogistic,
     CrossedEffects,

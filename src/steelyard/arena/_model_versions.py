@@ -9,6 +9,20 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import (
+    Abilities,
+    Anomaly,
+    Between,
+    CorrectnessModel,
+    CorrectnessPrediction,
+    FittedModel,
+    ModelEstimates,
+    Policy,
+    PredictedScore,
+    TaskDifficulty,
+    ToolAbility,
+    VersionOf,
+)
 from steelyard.arena._model_fits import (
     SubmissionColumns,
     accepted_so_far,
@@ -32,20 +46,6 @@ from steelyard.arena.scoring._fitted_models import (
 from steelyard.arena.scoring._rules import ModelsTable
 from steelyard.errors import UsageError
 from steelyard.records import Finding
-from steelyard.results import (
-    Abilities,
-    Anomaly,
-    Between,
-    CorrectnessModel,
-    CorrectnessPrediction,
-    FittedModel,
-    ModelEstimates,
-    Policy,
-    PredictedScore,
-    TaskDifficulty,
-    ToolAbility,
-    VersionOf,
-)
 from steelyard.statistics import student_quantile
 from steelyard.store import KeptVersion, ModelVersion, model_seen, model_version, save_model
 from steelyard.store.schema import submissions, tasks

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 
+from steelyard.arena._answer_parts import Assignment
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._parties import check_name, read_parties, teams_of
 from steelyard.arena.ingest._reviews import count_ratings, unknown_submission
@@ -20,7 +21,6 @@ from steelyard.arena.scoring._rules import Rules
 from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.records import Task, is_storable, iso, now_microseconds
-from steelyard.results import Assignment
 from steelyard.store.schema import assignments, ratings, submissions, tasks
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 from sqlalchemy.exc import IntegrityError
 
+from steelyard.arena._answer_parts import FinalRank, Policy, VerifyCheck
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._parties import check_name
 from steelyard.arena.ingest._tasks import find_task, load_tasks
@@ -24,7 +25,6 @@ from steelyard.arena.views._task_leaderboard import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import InputError, UnknownNameError, UsageError
 from steelyard.records import Task, check_task, is_storable, iso, now_microseconds
-from steelyard.results import FinalRank, Policy, VerifyCheck
 from steelyard.store import look_up
 from steelyard.store.schema import baselines, seasons, submissions, task_files
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import FittedModel, FittedWeights, PartDiagnostic
 from steelyard.arena._ratings import RatingTable, rating_table
 from steelyard.arena._seasons import digest_of
 from steelyard.arena.ingest._arena import Arena
@@ -17,7 +18,6 @@ from steelyard.arena.scoring._rules import DynamicWeightsTable
 from steelyard.arena.views._task_view import view_task
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.results import FittedModel, FittedWeights, PartDiagnostic
 from steelyard.statistics import bounded_weights, fit_weights, part_diagnostics, two_way
 from steelyard.store import KeptVersion, save_model
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Group, Parameter
 
+from steelyard.arena import Receipt
 from steelyard.cli import add_question
 from steelyard.cli._options import FromOne, Json, OnePath, Paths, PricesOption, ProfileOption, Seconds, StoreOption
 from steelyard.cli._output import OUTPUT, Output
@@ -16,7 +17,6 @@ from steelyard.formatting import counted
 from steelyard.plain_text import clean, visible_json
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.questions import unplaced_arena_questions
-from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from cyclopts import App, Parameter
 from steelyard.cli import add_question
 from steelyard.cli._options import Json, Paths
 from steelyard.cli._print import print_json, print_text
-from steelyard.mappings import mapping_text
 from steelyard.pages import versioned
 from steelyard.questions.mapping import suggest_mapping
+from steelyard.sources import mapping_text
 
 mapping = App(
     name="mapping",

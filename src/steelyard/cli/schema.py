@@ -23,7 +23,7 @@ def schema(
     Example: steelyard schema run
     """
     if record == MAPPING:
-        from steelyard.mappings import mapping_schema  # creates classes that other schemas do not need
+        from steelyard.sources import mapping_schema  # creates classes that other schemas do not need
 
         print_json(mapping_schema())
         return 0

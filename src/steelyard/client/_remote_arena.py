@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from steelyard.arena import Receipt
 from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
@@ -23,9 +24,6 @@ from steelyard.records import (
     check_task,
     convert_submission,
     convert_task,
-)
-from steelyard.results import (
-    Receipt,
 )
 from steelyard.settings import TOKEN
 

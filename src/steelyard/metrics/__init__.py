@@ -44,6 +44,33 @@ if TYPE_CHECKING:
         ratio as ratio,
         when as when,
     )
+    from steelyard.metrics.engines._attempt_checks import (
+        Labeled as Labeled,
+        identical_results as identical_results,
+        skewed_groups as skewed_groups,
+        unexpected_run_counts as unexpected_run_counts,
+    )
+    from steelyard.metrics.engines._grouping import Grouping as Grouping, KeyCoder as KeyCoder
+    from steelyard.metrics.engines._local import LocalEngine as LocalEngine, complete_cases as complete_cases
+    from steelyard.metrics.engines._opening import (
+        check_engine as check_engine,
+        choose_engine as choose_engine,
+        engine_of as engine_of,
+    )
+    from steelyard.metrics.engines._protocol import (
+        RUNS as RUNS,
+        Engine as Engine,
+        GroupedStatistics as GroupedStatistics,
+        Key as Key,
+    )
+    from steelyard.metrics.engines._run_checks import run_findings as run_findings
+    from steelyard.metrics.engines._spark import (
+        SparkCluster as SparkCluster,
+        SparkName as SparkName,
+        is_spark as is_spark,
+        quiet_spark as quiet_spark,
+        spark_session as spark_session,
+    )
     from steelyard.metrics.speedup import (
         geometric_mean as geometric_mean,
         harmonic_mean as harmonic_mean,

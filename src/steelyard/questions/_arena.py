@@ -16,6 +16,8 @@ from steelyard.arena import (
     POLICIES,
     Arena,
     LocatedSubmission,
+    Policy,
+    Receipt,
     SubmissionOutcome,
     Watch,
     create_arena,
@@ -35,7 +37,6 @@ from steelyard.questions.arena._files import no_records, or_rejected
 from steelyard.questions.arena._sent import SendingRound
 from steelyard.questions.arena._submitted import Submitted, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
-from steelyard.results import Policy, Receipt
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import Migration, open_store, upgrade_store
 

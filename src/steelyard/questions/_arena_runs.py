@@ -32,10 +32,10 @@ from steelyard.records import (
     submission_from_run,
 )
 from steelyard.settings import shown_path
-from steelyard.tables import NamedRun, each_once, gather
+from steelyard.sources import NamedRun, each_once, gather
 
 if TYPE_CHECKING:
-    from steelyard.mappings import Mapping
+    from steelyard.sources import Mapping
 
 
 def submit_runs(

@@ -80,7 +80,7 @@ class EngineOptions(PricedRunOptions):
     def reading(self) -> Reading:
         """Return how the runs are read, filtered and evaluated, validated."""
         if self.engine not in ("auto", "local"):
-            from steelyard.engines import check_engine  # brings numpy and Polars
+            from steelyard.metrics import check_engine  # brings numpy and Polars
 
             check_engine(self.engine)
         return replace(super().reading(), engine=self.engine)

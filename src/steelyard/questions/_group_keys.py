@@ -10,7 +10,7 @@ from steelyard.option_names import option
 from steelyard.records import Finding, tier_meaning, tier_text
 
 if TYPE_CHECKING:
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 VARYING = ("agent", "model", "tier")
 """Keys that identify a configuration."""

@@ -18,7 +18,6 @@ import msgspec
 
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import beginning_of, document
-from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
@@ -36,11 +35,12 @@ from steelyard.records import (
     problem_text,
 )
 from steelyard.settings import is_store, named_path
+from steelyard.sources import SQLITE
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
     from steelyard.questions._options import PricedRunOptions
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 Row = dict[str, Any]  # Any: cells of any type
 
@@ -261,7 +261,7 @@ def _opened(
     if kind == "run":
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
         return open_runs(inputs, options.reading(), where=where)  # type: ignore[arg-type] # an arena is none
-    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+    from steelyard.sources import RunTable, choose  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
         message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"
@@ -430,7 +430,7 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
     import polars as pl  # heavy: --help does not need it
 
     from steelyard.prices import open_price_table
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
     names = [declared.name for declared in catalog().values() if declared.is_of_rows and declared.level != "run"]
     numbers = dict.fromkeys([*names, "reported_cost_usd", "start_time", "stated_duration_seconds"], pl.Float64)

@@ -37,8 +37,7 @@ from steelyard.records import (
 )
 
 if TYPE_CHECKING:
-    from steelyard.mappings import Mapping
-    from steelyard.tables import Cluster
+    from steelyard.sources import Cluster, Mapping
 
 Names: TypeAlias = Annotated[Sequence[str], "comma-separated"]
 """Several names, or one comma-separated string."""

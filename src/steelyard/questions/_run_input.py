@@ -16,18 +16,6 @@ import msgspec
 
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import SeenFiles, file_repeated
-from steelyard.formats import (
-    GIVEN_FRAME,
-    LogFormat,
-    PlacedRun,
-    frame_cells,
-    frame_runs,
-    head_of,
-    is_frame,
-    log_format_named,
-    log_formats,
-    recognized,
-)
 from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import (
@@ -45,15 +33,29 @@ from steelyard.records import (
     set_aside_findings,
 )
 from steelyard.settings import GIVEN_RECORDS, is_stdin, named_path
-from steelyard.tables import NamedRun, each_once, gather, without_collection
+from steelyard.sources import (
+    GIVEN_FRAME,
+    LogFormat,
+    NamedRun,
+    PlacedRun,
+    each_once,
+    frame_cells,
+    frame_runs,
+    gather,
+    head_of,
+    is_frame,
+    log_format_named,
+    log_formats,
+    recognized,
+    without_collection,
+)
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
-    from steelyard.engines import SparkName
-    from steelyard.mappings import Mapping
+    from steelyard.metrics import SparkName
     from steelyard.questions.repeatability import Repeatability
     from steelyard.questions.speedup import SpeedupResult
-    from steelyard.tables import Cluster, RunTable, TableBuilder, TableSource
+    from steelyard.sources import Cluster, Mapping, RunTable, TableBuilder, TableSource
 
 
 PathInput = str | PathLike[str]
@@ -111,7 +113,7 @@ class Reading:
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = option("where")) -> RunTable:
     """Return the table of the chosen runs in the files or records; raise if there are none."""
-    from steelyard.tables import choose  # brings numpy and Polars
+    from steelyard.sources import choose  # brings numpy and Polars
 
     if is_table(inputs):
         reject_labels(reading.labels)
@@ -128,7 +130,7 @@ def evaluated_by(table: RunTable, engine: object) -> RunTable:
     """Return the table with its engine and a note about it; None leaves it unchanged."""
     if engine is None:
         return table
-    from steelyard.engines import choose_engine  # brings numpy and Polars
+    from steelyard.metrics import choose_engine  # brings numpy and Polars
 
     return choose_engine(replace(table, engine=engine))
 
@@ -137,7 +139,7 @@ def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
     """Return whether it is a `RunTable`, without importing numpy and Polars for other types."""
     if runs is None or isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
         return False
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
     return isinstance(runs, RunTable)
 
@@ -161,7 +163,7 @@ def reject_labels(labels: Labels) -> None:
 
 def open_mapping(given: PathInput | AbstractMapping[str, Any]) -> Mapping:  # Any: TOML values
     """The mapping of a name, of a TOML file, or of values as TOML has them."""
-    from steelyard.mappings import load_mapping, mapping_of  # makes some twenty classes that most calls do not need
+    from steelyard.sources import load_mapping, mapping_of  # makes some twenty classes that most calls do not need
 
     return mapping_of(given) if isinstance(given, AbstractMapping) else load_mapping(named_path(given))
 
@@ -170,7 +172,7 @@ def reading_cluster(engine: EngineName) -> Cluster | None:
     """Where files are read; None for `local`."""
     if engine == "local":
         return None
-    from steelyard.engines import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
+    from steelyard.metrics import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
 
     if not is_spark(engine):
         hint = "use local, spark, spark://HOST:PORT, sc://HOST:PORT, or, in Python, a Spark session"
@@ -214,7 +216,7 @@ def table_of(
     cluster: Cluster | None = None,
 ) -> RunTable:
     """The table of all runs in the files and records; with `format`, files of other formats are not read."""
-    from steelyard.tables import TableBuilder  # tables bring numpy and Polars
+    from steelyard.sources import TableBuilder  # tables bring numpy and Polars
 
     builder = TableBuilder(
         open_price_table(reading.prices),
@@ -276,7 +278,7 @@ def _mapped(
     rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, name: str
 ) -> Iterator[PlacedRun]:  # Any: as above
     """The runs in the rows; the first row that is none is an error that names it, as without a mapping."""
-    from steelyard.mappings import MappedRun, read_rows  # makes some twenty classes that most calls do not need
+    from steelyard.sources import MappedRun, read_rows  # makes some twenty classes that most calls do not need
 
     for item in read_rows(rows, mapping, shown=name):
         if isinstance(item, Rejected):

@@ -18,7 +18,7 @@ from steelyard.records import Missing, iso
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 MAX_ROWS = 50_000
 KEYS = ("task", "agent", "model", "tier", "attempt")
@@ -99,7 +99,7 @@ def listed_runs(table: RunTable, profile: Profile, *, limit: int | None = None) 
     """Return the runs in the order of their keys, up to a limit, and a sentence about all of them."""
     import polars as pl  # heavy, like the engine
 
-    from steelyard.engines import engine_of
+    from steelyard.metrics import engine_of
 
     limit = MAX_ROWS if limit is None else limit
     if not table.n:

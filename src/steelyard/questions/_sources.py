@@ -13,7 +13,6 @@ from msgspec import structs
 
 from steelyard.arena import Arena, arena_version, rank_task
 from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
-from steelyard.formats import PlacedRun
 from steelyard.option_names import option
 from steelyard.questions._arena import open_arena
 from steelyard.questions._options import RunOptions
@@ -21,10 +20,11 @@ from steelyard.questions._run_input import InputsByKind, RecordReader, open_mapp
 from steelyard.questions.read import read
 from steelyard.records import Run
 from steelyard.settings import is_stdin
+from steelyard.sources import PlacedRun
 from steelyard.store.schema import applied
 
 if TYPE_CHECKING:
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 
 class ArenaSource:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.files import Budget, piped
-from steelyard.formats import GIVEN_FRAME, frame_cells, is_frame
-from steelyard.mappings import SuggestedMapping, suggest
 from steelyard.questions._run_input import PathInput
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import PIPED, is_stdin, named_path
+from steelyard.sources import GIVEN_FRAME, SuggestedMapping, frame_cells, is_frame, suggest
 
 
 def suggest_mapping(files: PathInput | Sequence[PathInput]) -> SuggestedMapping:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UnreadableFileError, UsageError
-from steelyard.formats import PlacedRun
 from steelyard.pages import OnDemand
 from steelyard.prices import cost_of, open_price_table
 from steelyard.questions._options import ReadOptions
@@ -36,9 +35,10 @@ from steelyard.records import (
     one_a_kind,
 )
 from steelyard.settings import is_stdin, named_path
-from steelyard.tables import (
+from steelyard.sources import (
     GatheringCount,
     NamedRun,
+    PlacedRun,
     Progress as ReadingProgress,
     each_once,
     gather,
@@ -46,7 +46,7 @@ from steelyard.tables import (
 )
 
 if TYPE_CHECKING:
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 EVERYTHING = ReadOptions()
 BytesProgress: TypeAlias = ReadingProgress
@@ -63,7 +63,7 @@ def read(runs: Runs, options: ReadOptions) -> RunTable:
     >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="spec")
     RunTable(2 runs, prices spec (1))
     """
-    from steelyard.tables import RunTable, TableSource, choose  # tables bring numpy and Polars
+    from steelyard.sources import RunTable, TableSource, choose  # tables bring numpy and Polars
 
     reading = options.reading()
     if isinstance(runs, RunTable):

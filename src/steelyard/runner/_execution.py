@@ -21,7 +21,6 @@ import msgspec
 
 from steelyard import sandbox
 from steelyard.errors import AbortedError, SandboxUnavailableError, UnreadableFileError, UsageError
-from steelyard.formats import tests_in
 from steelyard.records import Record, TestResults
 from steelyard.runner import _relay
 from steelyard.runner._adapters import PLACES, Adapter, filled
@@ -33,6 +32,7 @@ from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import Content, Isolation, IsolationName, LimitName, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
+from steelyard.sources import tests_in
 
 EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
 

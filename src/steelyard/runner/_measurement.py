@@ -26,7 +26,6 @@ import msgspec
 from steelyard import sandbox
 from steelyard.errors import InputError, UsageError
 from steelyard.files import PLAN_TIMINGS, whole_file
-from steelyard.formats import read_timings
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._digests import digest_of
 from steelyard.runner._execution import AGENT_LIMITS, TIME_LIMIT, files_below
@@ -36,6 +35,7 @@ from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import Stay
+from steelyard.sources import read_timings
 
 
 @contextmanager

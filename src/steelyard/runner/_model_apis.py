@@ -15,9 +15,9 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from steelyard.formats import ClaudeUsage, GeminiUsage, ProviderUsage
 from steelyard.records import Usage
 from steelyard.runner._plan_records import ApiKind, Scalar
+from steelyard.sources import ClaudeUsage, GeminiUsage, ProviderUsage
 
 MAX_KEPT = 64 << 20
 """Bytes of a whole answer, or of one event of a stream, that are kept to be read; a longer one states nothing."""

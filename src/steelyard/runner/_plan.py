@@ -15,7 +15,6 @@ import msgspec
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
-from steelyard.formats import each_timing_format
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
 from steelyard.runner._adapters import adapters
@@ -33,6 +32,7 @@ from steelyard.runner._plan_records import (
 from steelyard.runner._rubrics import read_rubric
 from steelyard.runner._scripted import SCRIPTED, read_script
 from steelyard.settings import TEXT_BYTES
+from steelyard.sources import each_timing_format
 
 Part = TypeVar("Part", bound=Record)
 _UNREAD = Endpoint(kind="chat", url="unread")

@@ -27,7 +27,7 @@ from steelyard.records import (
 from steelyard.runner._execution import ExecutionEvidence, Job, VerifyEvidence
 from steelyard.runner._metering_records import NO_TOKENS, MeteredCalls
 from steelyard.runner._trial_records import Ending
-from steelyard.tables import NamedRun, each_once, gather
+from steelyard.sources import NamedRun, each_once, gather
 
 MAX_LOGS = 1_000
 _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}

@@ -14,6 +14,7 @@ from msgspec import Meta, structs
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
+from steelyard.arena import Receipt
 from steelyard.errors import RequestError, UsageError
 from steelyard.pages import SCHEMA_VERSION, Page, PageTable, json_bytes, text_column
 from steelyard.profiles import DEFAULT
@@ -42,7 +43,6 @@ from steelyard.questions.repeatability import Repeatability, RepeatabilityOption
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Run, Submission, Task
-from steelyard.results import Receipt
 from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
 from steelyard.server._problems import Problem, problem_of
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written

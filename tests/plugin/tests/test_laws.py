@@ -23,9 +23,9 @@ from metric_laws import (
     check_scalar_is_column,
     rows_of,
 )
-from steelyard.formats import log_formats
 from steelyard.metrics import catalog
 from steelyard.records import Run, run_facts
+from steelyard.sources import log_formats
 from strategies import runs
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "session.jsonl"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Policy, Receipt
 from steelyard.arena.ingest._checked_submissions import (
     Arrival,
     CheckedSubmission,
@@ -49,7 +50,6 @@ from steelyard.arena.scoring._tallies import (
 )
 from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, TaskState, load_task_states, save_task_states
 from steelyard.records import Rejected
-from steelyard.results import Policy, Receipt
 from steelyard.store import Alongside, alongside, insert_columns
 from steelyard.store.schema import submissions
 

@@ -16,6 +16,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Decision, Policy
 from steelyard.arena.ingest._checked_submissions import (
     ArtifactPlaces,
     CheckedSubmission,
@@ -43,7 +44,6 @@ from steelyard.records import (
     now_microseconds,
     without_inputs,
 )
-from steelyard.results import Decision, Policy
 from steelyard.store import Store
 from steelyard.store.schema import settings, tasks
 from steelyard.suggestions import nearest

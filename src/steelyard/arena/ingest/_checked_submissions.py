@@ -15,12 +15,12 @@ import msgspec
 from msgspec.structs import astuple
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Receipt
 from steelyard.arena.ingest._tasks import KeptFiles
 from steelyard.arena.scoring._task_state import StoredTask, TaskState
 from steelyard.errors import said_by
 from steelyard.grading import ArtifactError, CriterionResult, check_all, locate, runs_commands, staged
 from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
-from steelyard.results import Receipt
 from steelyard.store import look_up
 from steelyard.store.schema import submissions
 

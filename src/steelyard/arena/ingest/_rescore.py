@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Policy
 from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.arena.notifications._events import LEAD_LOST, RANK_LOST, write_events
 from steelyard.arena.scoring._baseline import LowerMedian
@@ -29,7 +30,6 @@ from steelyard.arena.scoring._tallies import (
 from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, TaskState, load_task_states, save_task_states
 from steelyard.errors import UnknownNameError
 from steelyard.records import now_microseconds
-from steelyard.results import Policy
 
 
 class Change(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
+from steelyard.arena._answer_parts import Decision, Policy, Receipt, Review
 from steelyard.arena.ingest._rescore import Change, ranked_rows, recount, rescore, write_losses
 from steelyard.arena.ingest._tasks import find_task
 from steelyard.arena.notifications._events import EXCLUDED, REINSTATED, write_events
@@ -29,7 +30,6 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.grading import CriterionResult, reviewers_result
 from steelyard.option_names import option
 from steelyard.records import MAX_NAME_BYTES, JudgeThreshold, is_storable, is_too_long
-from steelyard.results import Decision, Policy, Receipt, Review
 from steelyard.store.schema import baselines, reviews, submissions, tasks
 
 

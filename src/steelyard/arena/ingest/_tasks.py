@@ -15,13 +15,13 @@ import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import FilesKept
 from steelyard.arena.scoring._baseline import default_bounds
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, StoredTask
 from steelyard.errors import InputLimitError, StoreError, TaskExistsError, UnknownNameError, UsageError
 from steelyard.grading import TaskFiles, digests_of, folders_of, read_task_files
 from steelyard.records import Task, check_task, convert_task, is_storable
-from steelyard.results import FilesKept
 from steelyard.settings import TASK_BYTES
 from steelyard.store import Store
 from steelyard.store.schema import baselines, states, task_files, tasks

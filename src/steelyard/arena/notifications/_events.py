@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import ArenaEvent
 from steelyard.arena.scoring._scores import points
 from steelyard.arena.scoring._tallies import NOTIFIED_RANKS
 from steelyard.records import iso
-from steelyard.results import ArenaEvent
 from steelyard.store import insert_columns
 from steelyard.store.schema import outbox, reviews, submissions, tasks
 

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Abilities, FittedModel, FittedWeights, TaskDifficulty, VersionOf
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._scores import RANKED_SCORES, points, to_cents
 from steelyard.records import Task, iso
-from steelyard.results import Abilities, FittedModel, FittedWeights, TaskDifficulty, VersionOf
 from steelyard.statistics import bounded_weights
 from steelyard.store import KeptVersion, ModelVersion, model_version, model_versions
 

@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Policy, Receipt
 from steelyard.arena.scoring._review_log import decisions_after, read_reviews
 from steelyard.arena.scoring._row_scores import Scores, ScoringContext, rows_in_cents
 from steelyard.arena.scoring._rules import OutlierTable, Rules, ValidationTable
@@ -24,7 +25,6 @@ from steelyard.arena.scoring._tallies import (
     read_scores,
 )
 from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, StoredTask, TaskState, load_task_states
-from steelyard.results import Policy, Receipt
 from steelyard.store.schema import submissions
 
 REVIEW = "manual_review"

@@ -9,8 +9,8 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Review
 from steelyard.records import iso
-from steelyard.results import Review
 from steelyard.store.schema import ratings, reviews, submissions, tasks
 
 

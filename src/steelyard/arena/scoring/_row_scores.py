@@ -9,11 +9,11 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Policy
 from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._scores import KEPT_SCORES, OWN_CONSTANTS, SCORE_INPUTS, columns_in_cents, scores_in_cents
 from steelyard.arena.scoring._submission_rows import frame_of, read_frame
 from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, TaskState
-from steelyard.results import Policy
 from steelyard.store.schema import submissions
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
+from steelyard.arena._answer_parts import IntervalMethod, RankedScore, ScoreInterval
 from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._rules import IntervalTable, score_metrics
 from steelyard.metrics import Metric
 from steelyard.records import Missing
-from steelyard.results import IntervalMethod, RankedScore, ScoreInterval
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ import msgspec
 from sqlalchemy import insert, literal, select, text, update
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import Policy, ScoredBy
 from steelyard.arena.scoring._rules import Rules
 from steelyard.errors import StoreError
 from steelyard.records import (
     iso,
 )
-from steelyard.results import Policy, ScoredBy
 from steelyard.store.schema import past_settings, settings, settings_in_effect, states
 
 POLICIES: tuple[str, ...] = get_args(Policy)

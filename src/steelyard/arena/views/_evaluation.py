@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
+from steelyard.arena._answer_parts import ExtraScore, Receipt, ScoredSubmission, ScoreReason
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._reviews import unknown_submission
 from steelyard.arena.ingest._tasks import find_task
@@ -29,7 +30,6 @@ from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, Store
 from steelyard.errors import UnknownNameError
 from steelyard.grading import CriterionResult
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import ExtraScore, Receipt, ScoredSubmission, ScoreReason
 from steelyard.store.schema import baselines, submissions, tasks
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import LeaderboardEntry, Outlier, Policy, RankedScore, ScoredBy
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._tasks import find_task, load_tasks
 from steelyard.arena.scoring._fitted_models import (
@@ -46,13 +47,6 @@ from steelyard.arena.scoring._task_state import StoredTask, load_task_states
 from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
-from steelyard.results import (
-    LeaderboardEntry,
-    Outlier,
-    Policy,
-    RankedScore,
-    ScoredBy,
-)
 
 if TYPE_CHECKING:
     import polars as pl

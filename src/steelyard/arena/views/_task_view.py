@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection, RowMapping
 
+from steelyard.arena._answer_parts import CombinationBaseline, Policy
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._tasks import FIRST_VERSION, find_task, load_tasks
 from steelyard.arena.scoring._baseline import BaselineBounds, BaselineInputs, baseline_of, own_baseline
@@ -21,7 +22,6 @@ from steelyard.arena.scoring._settings import RulesHistory, read_rules_history
 from steelyard.arena.scoring._submission_rows import KeptRows, read_frame
 from steelyard.arena.scoring._task_state import StoredTask
 from steelyard.records import PROVIDED_MODEL, Missing, iso
-from steelyard.results import CombinationBaseline, Policy
 from steelyard.store.schema import baselines, states, submissions
 
 if TYPE_CHECKING:

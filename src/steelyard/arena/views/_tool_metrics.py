@@ -12,17 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import select
 
+from steelyard.arena._answer_parts import ToolMetric, ToolSubmission, ToolValue
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.scoring._rules import Rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.metrics import catalog, evaluate
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records import Missing, custom_inputs, is_custom_field, is_storable
-from steelyard.results import (
-    ToolMetric,
-    ToolSubmission,
-    ToolValue,
-)
 from steelyard.store.schema import submissions, tasks
 
 

@@ -16,9 +16,9 @@ from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection
 
+from steelyard.arena._answer_parts import ArenaEvent
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.notifications._events import read_events
-from steelyard.results import ArenaEvent
 from steelyard.store.schema import (
     assignments,
     models,

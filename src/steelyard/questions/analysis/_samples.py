@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from steelyard.engines import Key, complete_cases, engine_of
 from steelyard.errors import InputError, UnknownValueError, UsageError
-from steelyard.metrics import Metric, catalog, constants_of
+from steelyard.metrics import Key, Metric, catalog, complete_cases, constants_of, engine_of
 from steelyard.option_names import option as mention
 from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.questions.analysis._intervals import TOO_LARGE, group_intervals, ratio_interval, why_no_estimate
 from steelyard.records import Chosen, Missing, conditions_of, is_storable
+from steelyard.sources import RunTable
 from steelyard.statistics import Floats, Interval, Ints, WeightBy, exact_means, exact_totals, weighted_means
-from steelyard.tables import RunTable
 
 Mask = npt.NDArray[np.bool_]
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.engines import RUNS, Engine, KeyCoder
 from steelyard.formatting import quantity
-from steelyard.metrics import catalog, constants_of
+from steelyard.metrics import RUNS, Engine, KeyCoder, catalog, constants_of
 from steelyard.questions.analysis._samples import Samples, ratio_of
 from steelyard.records import Finding, Missing
 from steelyard.statistics import Floats, Ints, evenly_tried

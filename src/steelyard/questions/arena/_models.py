@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from steelyard.arena import Between, VersionOf
 from steelyard.formatting import decimal_bounds, exact_percent
 from steelyard.pages import DASH, Column, Facts
 from steelyard.questions._declaration import Options, doc
-from steelyard.results import Between, VersionOf
 
 MAX_DRAWN = 60
 """Maximum number of rows in a figure."""

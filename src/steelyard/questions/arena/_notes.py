@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from steelyard.arena import LeaderboardEntry, Receipt
 from steelyard.formatting import counted
 from steelyard.pages import DASH
-from steelyard.results import LeaderboardEntry, Receipt
 
 REPORTS_FAILURE = "reports failure"
 """Note of a submission that reports its own failure although its correctness is 100."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from steelyard.arena import Policy, ScoredBy, ScoreInterval
 from steelyard.errors import UsageError
 from steelyard.formatting import counted, decimal_bounds, exact_percent
 from steelyard.option_names import option
 from steelyard.pages import DASH, Column, Facts
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import Count
-from steelyard.results import Policy, ScoredBy, ScoreInterval
 from steelyard.statistics import check_level
 
 

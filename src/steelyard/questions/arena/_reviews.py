@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena
+from steelyard.arena import Arena, Decision, Review
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions.arena._common import ArenaAnswer, login_name
-from steelyard.results import Decision, Review
 
 REASON = "Reason, recorded in the review log."
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from steelyard import pages  # its names are imported on first use
+from steelyard.arena import Receipt
 from steelyard.pages import Column
 from steelyard.questions._answer import Rows
 from steelyard.questions._read_summary import RejectedRecord, rejected_record
 from steelyard.questions.arena._common import ArenaAnswer, score_column, spared
 from steelyard.questions.arena._notes import rank_notes
 from steelyard.records import Finding, Rejected, one_a_kind, set_aside_findings
-from steelyard.results import Receipt
 
 
 class Submitted(ArenaAnswer, frozen=True, kw_only=True):

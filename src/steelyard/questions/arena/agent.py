@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, read_parties, tool_submissions
+from steelyard.arena import Arena, ToolMetric, ToolSubmission, read_parties, tool_submissions
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, spared
-from steelyard.results import ToolMetric, ToolSubmission
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page

@@ -13,6 +13,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import (
     FIRST_VERSION,
     Arena,
+    Policy,
     View,
     find_task,
     find_tasks,
@@ -29,7 +30,6 @@ from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_column
 from steelyard.records import iso, microseconds_of, moment_of
-from steelyard.results import Policy
 from steelyard.store.schema import tasks
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlalchemy import select
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, find_task, points, read_parties, read_reviews, read_rules_history, teams_of
+from steelyard.arena import Arena, Review, find_task, points, read_parties, read_reviews, read_rules_history, teams_of
 from steelyard.errors import UnknownNameError
 from steelyard.figures import Figure, TrendMark, TrendPoint, trend
 from steelyard.formatting import counted
@@ -22,7 +22,6 @@ from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, time_from
 from steelyard.records import DAY, is_storable, iso
-from steelyard.results import Review
 from steelyard.store.schema import baselines, submissions, tasks
 
 if TYPE_CHECKING:

@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 import msgspec
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, Rules, RulesInForce, read_parties, score_interval, scored_by, scored_views, teams_of
+from steelyard.arena import (
+    Arena,
+    LeaderKey,
+    Policy,
+    Rules,
+    RulesInForce,
+    ScoredBy,
+    ScoreInterval,
+    read_parties,
+    score_interval,
+    scored_by,
+    scored_views,
+    teams_of,
+)
 from steelyard.errors import UnknownNameError
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import counted, decimal_bounds, interval_name
@@ -31,7 +44,6 @@ from steelyard.questions.arena._rankings import (
     unreported_text,
 )
 from steelyard.records import Party
-from steelyard.results import LeaderKey, Policy, ScoredBy, ScoreInterval
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, PageTable

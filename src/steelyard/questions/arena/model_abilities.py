@@ -9,7 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, anomaly_findings, read_abilities
+from steelyard.arena import (
+    Abilities,
+    Anomaly,
+    Arena,
+    TaskDifficulty,
+    VersionOf,
+    anomaly_findings,
+    read_abilities,
+    version_text,
+)
 from steelyard.figures import Axis, Estimate, Figure, dots
 from steelyard.formatting import counted
 from steelyard.questions._answer import Drawing, Rows
@@ -24,7 +33,6 @@ from steelyard.questions.arena._models import (
     version_facts,
 )
 from steelyard.records import Finding
-from steelyard.results import Abilities, Anomaly, TaskDifficulty, VersionOf, version_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, PageTable

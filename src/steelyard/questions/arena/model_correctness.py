@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, read_correctness
+from steelyard.arena import Arena, CorrectnessModel, CorrectnessPrediction, VersionOf, read_correctness, version_text
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Figure, ScoreBin, reliability
 from steelyard.formatting import counted
@@ -18,7 +18,6 @@ from steelyard.questions._declaration import doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, spared
 from steelyard.questions.arena._models import VersionOptions, version_facts
-from steelyard.results import CorrectnessModel, CorrectnessPrediction, VersionOf, version_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, PageTable

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, predict_scores
+from steelyard.arena import Arena, PredictedScore, TaskDifficulty, VersionOf, predict_scores, version_text
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import exact_percent
 from steelyard.questions._answer import Drawing, Rows
@@ -17,7 +17,6 @@ from steelyard.questions._declaration import doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared
 from steelyard.questions.arena._models import MAX_DRAWN, VersionOptions, interval_column, tool_text, version_facts
-from steelyard.results import PredictedScore, TaskDifficulty, VersionOf, version_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, read_weights
+from steelyard.arena import Arena, FittedWeights, read_weights
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, spared
 from steelyard.records import iso
-from steelyard.results import FittedWeights
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, PageTable

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, assignments_of
+from steelyard.arena import Arena, Assignment, assignments_of
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, BlindedOptions
-from steelyard.results import Assignment
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena
+from steelyard.arena import Arena, Policy
 from steelyard.formatting import counted
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions._answer import Rows
@@ -18,7 +18,6 @@ from steelyard.questions._options import ProfileName, Texts
 from steelyard.questions._question import arena_action
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.records import Finding
-from steelyard.results import Policy
 
 
 class RescoreOptions(Options):

@@ -6,13 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, outliers
+from steelyard.arena import Arena, Outlier, outliers
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer
-from steelyard.results import Outlier
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

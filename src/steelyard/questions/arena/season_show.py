@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, StoredSeason, final_leaderboard, find_season
+from steelyard.arena import Arena, FinalRank, StoredSeason, final_leaderboard, find_season
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_column
-from steelyard.results import FinalRank
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

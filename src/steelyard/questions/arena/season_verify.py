@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import msgspec
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, verify
+from steelyard.arena import Arena, VerifyCheck, verify
 from steelyard.errors import InputError
 from steelyard.files import read_text
 from steelyard.formatting import counted
@@ -21,7 +21,6 @@ from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import question
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.records import JSON_ERRORS, json_problem
-from steelyard.results import VerifyCheck
 from steelyard.settings import shown_path
 
 if TYPE_CHECKING:

@@ -9,7 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, evaluation, model_estimates
+from steelyard.arena import (
+    NO_CRITERIA,
+    Arena,
+    ExtraScore,
+    ModelEstimates,
+    ScoredSubmission,
+    ScoreReason,
+    evaluation,
+    model_estimates,
+)
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import decimal_bounds, plain
 from steelyard.grading import CriterionResult
@@ -17,13 +26,6 @@ from steelyard.questions._answer import Drawing, Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, who
-from steelyard.results import (
-    NO_CRITERIA,
-    ExtraScore,
-    ModelEstimates,
-    ScoredSubmission,
-    ScoreReason,
-)
 
 if TYPE_CHECKING:
     from steelyard.pages import Page, PageTable

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, read_tasks
+from steelyard.arena import Arena, criteria_text, read_tasks
 from steelyard.errors import UsageError
 from steelyard.formatting import counted
 from steelyard.questions._answer import Part, Rows
@@ -22,7 +22,6 @@ from steelyard.questions._read_summary import RejectedRecord, rejected_record
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.questions.arena._files import no_records, or_rejected
 from steelyard.records import Finding, Rejected, Task, one_a_kind, set_aside_findings
-from steelyard.results import criteria_text
 from steelyard.settings import shown_path
 
 

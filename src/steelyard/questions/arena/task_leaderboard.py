@@ -13,7 +13,19 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, RankedTask, rank_task, score_interval
+from steelyard.arena import (
+    NO_CRITERIA,
+    Arena,
+    LeaderboardEntry,
+    Policy,
+    RankedScore,
+    RankedTask,
+    Review,
+    ScoredBy,
+    ScoreInterval,
+    rank_task,
+    score_interval,
+)
 from steelyard.figures import Axis, Estimate, Figure, StripValue, dots, strip
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, quantity
 from steelyard.metrics import catalog
@@ -25,7 +37,6 @@ from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_col
 from steelyard.questions.arena._notes import DEFAULT_MARK, REVIEW_MARK, brief_notes, rank_notes
 from steelyard.questions.arena._rankings import RankingOptions, mean_facts, settings_text, unreported_text
 from steelyard.records import end_of, microseconds_of
-from steelyard.results import NO_CRITERIA, LeaderboardEntry, Policy, RankedScore, Review, ScoredBy, ScoreInterval
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, OnDemand, Page

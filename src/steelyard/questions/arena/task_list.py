@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena
+from steelyard.arena import Arena, criteria_text
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
@@ -13,7 +13,6 @@ from steelyard.questions._options import Texts
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, spared
 from steelyard.records import Task
-from steelyard.results import criteria_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

@@ -9,14 +9,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, combination_baselines, files_kept, find_task, rank_task
+from steelyard.arena import (
+    Arena,
+    CombinationBaseline,
+    FilesKept,
+    combination_baselines,
+    criteria_text,
+    files_kept,
+    find_task,
+    rank_task,
+)
 from steelyard.formatting import counted, plain
 from steelyard.questions._answer import Rows
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer, spared, weights_text
 from steelyard.records import Task
-from steelyard.results import CombinationBaseline, FilesKept, criteria_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page

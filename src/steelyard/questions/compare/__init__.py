@@ -51,12 +51,12 @@ from steelyard.questions.compare._answer import (
 from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, tier_meaning, tier_text
 
 if TYPE_CHECKING:
-    from steelyard.engines import Key
+    from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable, Style
     from steelyard.questions.analysis import Difference, Mask, Samples, StatisticsOptions
     from steelyard.questions.compare._verdicts import JudgedDifference
+    from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Ints
-    from steelyard.tables import RunTable
 
 FEW_TASKS = 10
 TASKS_SHOWN = 16
@@ -258,7 +258,11 @@ def skews(
 
     `keys` are those of the groups, as texts or as they are.
     """
-    from steelyard.engines import Labeled, engine_of, skewed_groups  # with the next it brings numpy and scipy
+    from steelyard.metrics import (  # with the next it brings numpy and scipy
+        Labeled as Labeled,
+        engine_of as engine_of,
+        skewed_groups as skewed_groups,
+    )
     from steelyard.questions.analysis import weights_differ
 
     def texts(key: Key) -> tuple[str | None, ...]:

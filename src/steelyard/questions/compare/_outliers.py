@@ -10,8 +10,8 @@ from steelyard.metrics import catalog
 from steelyard.questions.analysis._differences import Difference
 from steelyard.questions.analysis._samples import Mask, Samples
 from steelyard.records import Finding, Missing, Place
+from steelyard.sources import RunTable
 from steelyard.statistics import Floats, Ints, size_word
-from steelyard.tables import RunTable
 
 OUTLIER_DOMINATED = "the largest runs dominate the mean; medians differ in the other direction"
 NAMED_RUNS = 3

@@ -14,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
-from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.option_names import option
 from steelyard.prices import PriceTable, open_price_table, token_cost
@@ -36,6 +35,7 @@ from steelyard.questions.explain._rows import explain_row
 from steelyard.questions.measure import MEASURED, Group, Measurement, TierComparison, checked_keys, measure
 from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
 from steelyard.settings import is_stdin, named_path, shown_path
+from steelyard.sources import PlacedRun as PlacedRun
 from steelyard.statistics import WeightBy
 
 GRADE = "grade"

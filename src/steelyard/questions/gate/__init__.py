@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from steelyard.profiles import Profile
     from steelyard.questions.analysis import Mask, Samples
     from steelyard.questions.gate._rules import Rule, RuleCheck
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable as RunTable
 
 NAMED_TASKS = 3
 """Number of tasks that a warning names."""

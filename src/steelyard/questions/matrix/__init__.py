@@ -36,10 +36,10 @@ from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
-    from steelyard.engines import Key
+    from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page
     from steelyard.questions.analysis import Mask, Samples
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable as RunTable
 
 TERMINAL_ROWS = 40
 """Tasks that a terminal shows."""

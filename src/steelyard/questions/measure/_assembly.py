@@ -10,19 +10,21 @@ from typing import Any
 
 import msgspec
 
-from steelyard.engines import (
+from steelyard.errors import UnknownNameError
+from steelyard.metrics import (
     Engine,
     GroupedStatistics,
     Key,
     Labeled,
+    Metric,
+    catalog,
+    constants_of,
     engine_of,
     identical_results,
     run_findings,
     skewed_groups,
     unexpected_run_counts,
 )
-from steelyard.errors import UnknownNameError
-from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.questions._group_keys import keys_with_scheme, tier_name
@@ -44,8 +46,8 @@ from steelyard.records import (
     one_a_kind,
     set_aside_findings,
 )
+from steelyard.sources import RunTable
 from steelyard.statistics import WeightBy
-from steelyard.tables import RunTable
 
 Medians = Mapping[str, Sequence[float | None]]
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.engines import Engine
 from steelyard.formatting import bounds_text, interval_name
-from steelyard.metrics import Metric, catalog
+from steelyard.metrics import Engine, Metric, catalog
 from steelyard.profiles import Profile
 from steelyard.questions.analysis._intervals import (
     METHODS,

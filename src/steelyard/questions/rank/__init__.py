@@ -30,13 +30,13 @@ from steelyard.questions.rank._answer import (
 from steelyard.records import Finding, Missing, key_label, one_a_kind
 
 if TYPE_CHECKING:
-    from steelyard.engines import Key
+    from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable
     from steelyard.profiles import Profile
     from steelyard.questions.analysis import Samples
     from steelyard.questions.rank._ranks import Entrants
+    from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Floats, Ints
-    from steelyard.tables import RunTable
 
     Standing = tuple[Floats, Ints, Ints]
 
@@ -197,7 +197,7 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
 
 def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:
     """The score that most runs have, the first of equals; a finding where that is not the first."""
-    from steelyard.engines import engine_of  # brings numpy and Polars
+    from steelyard.metrics import engine_of as engine_of  # brings numpy and Polars
 
     means = engine_of(table, profile).means(SCORES, [])
     known = {

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import structs
 
-from steelyard.engines import Key
 from steelyard.errors import NoValidInputError, UsageError
-from steelyard.metrics import catalog
+from steelyard.metrics import Key, catalog
 from steelyard.option_names import option
 from steelyard.questions._figure_options import Order
 from steelyard.questions._group_keys import tier_name

@@ -14,16 +14,15 @@ import msgspec
 
 from steelyard.errors import ContractError, UnreadableFileError
 from steelyard.files import PLAN_RUNS, beginning_of, is_plan_folder, parse_json, read_text, rejected_file
-from steelyard.formats import PlacedRun
 from steelyard.questions.repeatability._contract import Contract, contract_from_skyt, read_contract
 from steelyard.questions.repeatability._source_code import PYTHON, extract_code, is_words, language_of, parse_python
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
 from steelyard.settings import TEXT_BYTES, is_stdin
+from steelyard.sources import PlacedRun, each_once, gather
 from steelyard.suggestions import nearest
-from steelyard.tables import each_once, gather
 
 if TYPE_CHECKING:
-    from steelyard.mappings import Mapping
+    from steelyard.sources import Mapping
 
 _CONTRACT_ENDINGS = (".toml", ".json")
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")

@@ -41,7 +41,7 @@ def report(runs: Measurable, options: ReportOptions) -> Report:
     >>> made
     Report(Demonstration: measure; 1,400 runs)
     """
-    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+    from steelyard.sources import RunTable as RunTable, choose as choose  # tables bring numpy and Polars
 
     work = ReportSections(options)
     reading, profile = options.reading(), options.outcome_profile()

@@ -14,7 +14,6 @@ from msgspec import structs
 
 from steelyard.errors import InputError, UnknownNameError, UnreadableFileError, UsageError
 from steelyard.files import file_chunks
-from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
@@ -36,9 +35,10 @@ from steelyard.questions.speedup import SpeedupOptions, speedup
 from steelyard.questions.usage import UsageOptions, UsageSummary, UsageSums
 from steelyard.records import Finding, Run, RunChooser, encode_run, key_of, set_aside_findings
 from steelyard.settings import STDIN, is_stdin, shown_path
+from steelyard.sources import PlacedRun
 
 if TYPE_CHECKING:
-    from steelyard.tables import RunTable
+    from steelyard.sources import RunTable
 
 
 def described_inputs(given: Sequence[Path | PlacedRun]) -> tuple[ReportInput, ...]:

@@ -12,7 +12,6 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from steelyard.errors import UsageError
-from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
 from steelyard.questions._answer import Drawing
@@ -35,6 +34,7 @@ from steelyard.questions.show._answer import (
 from steelyard.questions.show._page import page as page
 from steelyard.questions.show._text_difference import text_difference
 from steelyard.records import Missing, Redaction, Run, between
+from steelyard.sources import PlacedRun as PlacedRun
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """Fields shown in addition to the metrics of a run."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from steelyard.errors import InputError, NoValidInputError, UnknownNameError, UsageError
-from steelyard.formats import is_baseline
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, Unscored, load_profile
@@ -26,6 +25,7 @@ from steelyard.questions.speedup._inputs import SpeedupConstants, TaskFiles, opt
 from steelyard.questions.speedup._page import page as page
 from steelyard.records import Finding, Redaction, one_a_kind
 from steelyard.settings import named_path
+from steelyard.sources import is_baseline as is_baseline
 
 if TYPE_CHECKING:
     from steelyard.questions.speedup._summary import Speedups

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from steelyard.formats import NO_BLOCK
 from steelyard.formatting import interval_name, percent
 from steelyard.profiles import Unscored
 from steelyard.questions.speedup._benchmark_table import NO_ORACLE, Attempt, BenchmarkTable, Side, snapshot_failed
 from steelyard.questions.speedup._inputs import SpeedupConstants
 from steelyard.questions.speedup._measures import BASES, MIN_PROCESSES, SpeedupIntervals, samples_needed
 from steelyard.records import Finding, Missing
+from steelyard.sources import NO_BLOCK
 from steelyard.statistics import Floats, Ints, are_fine, coincidences
 
 

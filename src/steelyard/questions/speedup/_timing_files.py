@@ -30,7 +30,13 @@ import msgspec
 
 from steelyard.errors import InputError, UnreadableFileError
 from steelyard.files import PLAN_TIMINGS, amount, count, is_plan_folder, parse_json, read_text
-from steelyard.formats import (
+from steelyard.option_names import option
+from steelyard.prices import PriceTable, cost_of, open_price_table
+from steelyard.questions.speedup._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin, side_of
+from steelyard.questions.speedup._inputs import TaskFiles
+from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
+from steelyard.settings import is_stdin, shown_path
+from steelyard.sources import (
     FCEVAL,
     LOG_SUFFIXES,
     NO_BLOCK,
@@ -52,12 +58,6 @@ from steelyard.formats import (
     trajectory_of,
     usage_of,
 )
-from steelyard.option_names import option
-from steelyard.prices import PriceTable, cost_of, open_price_table
-from steelyard.questions.speedup._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin, side_of
-from steelyard.questions.speedup._inputs import TaskFiles
-from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
-from steelyard.settings import is_stdin, shown_path
 
 _OWN_FIELDS = {
     "TESTS": ("passed", "failed", "error", "errors", "results", "test_failed", "test_error", "pytest_summary"),

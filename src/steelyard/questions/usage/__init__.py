@@ -17,7 +17,6 @@ import msgspec
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.errors import NoValidInputError, UnknownNameError, UnreadableFileError, UsageError
-from steelyard.formats import log_formats
 from steelyard.formatting import table_format
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
@@ -54,6 +53,7 @@ from steelyard.records import (
     set_aside_findings,
     zone_of,
 )
+from steelyard.sources import log_formats as log_formats
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.formats import LogFormat, ReadItem, RunPart, disjoint_usage, run_from
 from steelyard.records import Call, Count, Rejected
+from steelyard.sources import LogFormat, ReadItem, RunPart, disjoint_usage, run_from
 
 
 class Line(msgspec.Struct):

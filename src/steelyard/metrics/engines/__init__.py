@@ -1,0 +1,1 @@
+"""Who evaluates metrics over a table of runs."""

@@ -1,0 +1,219 @@
+"""Agent trajectories in the ATIF format (versions 1.x), as Harbor writes them. Prompt tokens include cached ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from steelyard.files import document, label
+from steelyard.records import Amount, Call, Count, Finding, Usage, add_usage, moment, sum_in_order
+from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.sources.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    run_from,
+    span_of,
+    stated_cost,
+    token_contradiction,
+)
+
+NAME = "atif"
+
+
+class Metrics(msgspec.Struct):
+    """Tokens of one step."""
+
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    cost_usd: Amount | None = None
+
+
+class ToolCall(msgspec.Struct):
+    """A tool that the agent called."""
+
+    tool_call_id: str | None = None
+
+
+class Step(msgspec.Struct):
+    """One step."""
+
+    step_id: int | None = None
+    timestamp: str | None = None
+    source: str | None = None
+    model_name: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    metrics: Metrics | None = None
+    is_copied_context: bool | None = None
+    llm_call_count: Count | None = None
+
+
+class Totals(msgspec.Struct):
+    """Tokens and cost of the whole."""
+
+    total_prompt_tokens: Count | None = None
+    total_completion_tokens: Count | None = None
+    total_cached_tokens: Count | None = None
+    total_cost_usd: Amount | None = None
+
+
+class Agent(msgspec.Struct):
+    """Who acted."""
+
+    name: str | None = None
+    version: str | None = None
+    model_name: str | None = None
+
+
+class Trajectory(msgspec.Struct, kw_only=True):
+    """The file."""
+
+    schema_version: str
+    session_id: str | None = None
+    trajectory_id: str | None = None
+    agent: Agent
+    steps: list[Step]
+    final_metrics: Totals | None = None
+    subagent_trajectories: list[Trajectory] | None = None
+
+
+_Placed: TypeAlias = tuple[str, Agent, Step]
+"""A step with whose it is: the trajectory's name and its agent."""
+
+_TRAJECTORY = msgspec.json.Decoder(Trajectory)
+
+
+def recognizes(head: Head) -> bool:
+    """Whether the schema version is one of ATIF."""
+    return str(head.shape.get("schema_version", "")).startswith("ATIF")
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """Yield the run of the trajectory."""
+    trajectory = document(path, _TRAJECTORY)
+    name = str(path)
+    steps = list(_steps(trajectory))
+    calls = tuple(_calls(steps))
+    totals = trajectory.final_metrics or Totals()
+    usage, notes = _usage(totals, calls, name)
+    if trajectory.subagent_trajectories and _leaves_out(totals, steps):
+        usage = add_usage(call.usage for call in calls)
+    cost, sure = stated_cost(_cost(totals, steps), usage)
+    tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
+    turns = sum(
+        1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
+    )
+    started, ended = span_of(step.timestamp for _, _, step in steps)
+    session = label(trajectory.session_id) or label(trajectory.trajectory_id)
+    run = run_from(
+        format=NAME,
+        path=name,
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": sure,
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
+        id=session,
+        task=session or label(path.parent.name) or NAME,
+        agent=label(trajectory.agent.name),
+        model=label(trajectory.agent.model_name) or busiest_model(calls),
+        started_at=started,
+        ended_at=ended,
+        outcome="not_scored",
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=len(tools),
+        iterations=turns or None,
+        extra={"agent_version": trajectory.agent.version},
+    )
+    yield RunPart(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
+
+
+def _brief(name: str) -> str:
+    """The name; of one that is too long for an id, its digest."""
+    return name if len(name) <= 1_000 else hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+
+
+def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
+    """A call for each step that states tokens."""
+    for owner, agent, step in steps:
+        tokens = step.metrics
+        if tokens is not None and (tokens.prompt_tokens is not None or tokens.completion_tokens is not None):
+            yield Call(
+                id=f"{_brief(owner)} {step.step_id}",
+                model=label(step.model_name) or label(agent.model_name),
+                at=moment(step.timestamp),
+                usage=disjoint_usage(
+                    input_with_cache=tokens.prompt_tokens,
+                    cache_read=tokens.cached_tokens,
+                    output_with_reasoning=tokens.completion_tokens,
+                ),
+            )
+
+
+def _cost(totals: Totals, steps: Sequence[_Placed]) -> float | None:
+    """The cost that is stated of the whole, else what the steps state together."""
+    if totals.total_cost_usd is not None:
+        return totals.total_cost_usd
+    costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
+    return sum_in_order(costs) if costs else None
+
+
+def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
+    """The stated totals, else the steps' sum; without the uncached input where the counts contradict themselves."""
+    usage = add_usage(call.usage for call in calls)
+    notes: tuple[Finding, ...] = ()
+    if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
+        usage = disjoint_usage(
+            input_with_cache=totals.total_prompt_tokens,
+            cache_read=totals.total_cached_tokens,
+            output_with_reasoning=totals.total_completion_tokens,
+        )
+        notes = token_contradiction(path, usage, stated_input=totals.total_prompt_tokens)
+    if usage is not None and any(call.usage is not None and call.usage.input_tokens is None for call in calls):
+        notes = notes or contradiction_in_steps(path)
+    if usage is not None and notes:
+        usage = msgspec.structs.replace(usage, input_tokens=None)
+    return usage, notes
+
+
+def _leaves_out(totals: Totals, steps: Sequence[_Placed]) -> bool:
+    """Whether the stated totals are those of the main agent's steps alone; writers differ in what they add up."""
+    stated = [step.metrics.prompt_tokens for _, _, step in steps if step.metrics and step.metrics.prompt_tokens]
+    return totals.total_prompt_tokens is not None and sum(stated) > totals.total_prompt_tokens
+
+
+def contradiction_in_steps(path: str) -> tuple[Finding, ...]:
+    """The finding for steps that state more cached input than input: the totals cannot be right either."""
+    message = "steps report more cached than input tokens; uncached input is unknown"
+    return (Finding(code="token_contradiction", message=message, where=path),)
+
+
+def _steps(trajectory: Trajectory, within: str = "") -> Iterator[_Placed]:
+    """Steps that happened here, subagents' too; what was copied from an earlier context is left out.
+
+    A subagent may share its parent's session, but never its parent's place.
+    """
+    name = within or trajectory.trajectory_id or trajectory.session_id or ""
+    for step in trajectory.steps:
+        if not step.is_copied_context:
+            yield name, trajectory.agent, step
+    for number, inner in enumerate(trajectory.subagent_trajectories or (), start=1):
+        yield from _steps(inner, f"{name}/{inner.trajectory_id or number}")
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="ATIF agent trajectories",
+    kind="sessions",
+    yields=("calls", "usage", "cost_usd", "tool_calls", "iterations", "times"),
+    recognizes=recognizes,
+    read=read,
+    precedence="last",
+)

@@ -1,0 +1,517 @@
+"""Claude Code's session logs: a JSON line per event, subagents in line or in files of their own.
+
+One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions
+never write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard.files import glued, label, numbered_lines, recovered, whole_file
+from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
+from steelyard.sources.formats._claude import SYNTHETIC, CostState, account_of, split_contradiction
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
+from steelyard.sources.formats._provider_usage import ClaudeUsage
+from steelyard.sources.formats._run_values import busiest_model, failure_of, folder_name, itemized, run_from
+
+NAME = "claude-code"
+WRITING = "Write"
+
+
+CREATED = b'"create"'
+COST_STATE = b'"cost-state"'
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
+
+
+class Lines:
+    """The lines with data about a run: the first, the last, and those with a model's message.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; it contains nothing that is counted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        """The place of the line that was given last, in bytes or lines; places of one file compare."""
+        self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has just been called."""
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
+        self._states: list[tuple[int, bytes]] = []
+
+    def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
+        """Yield lines from a place on that may have the session's totals, with their own places."""
+        if self.counted:
+            return ((at, line) for at, line in self._states if at >= place)
+        return _lines_with(self.data, COST_STATE, place)
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only on request."""
+        number, at, find = self.counted or 1, -1, self.data.find
+        while (at := find(b"\n", at + 1, self.start)) >= 0:  # `count` looks at every byte by itself
+            number += 1
+        return number
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for number, line in numbered_lines(self.path):
+                self.counted = self.start = number
+                if CREATED in line:
+                    self.created.append(line)
+                if COST_STATE in line:
+                    self._states.append((number, line))
+                yield line
+            return
+        data = self.data = whole_file(self.path)
+        end = len(data)
+        while end and data[end - 1] in b" \t\r\n":
+            end -= 1
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        find = data.find
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = find(b'"assistant"', start, last)
+                following = (data.rfind(b"\n", start, hit) + 1 or start) if hit >= 0 else last
+                if self.writing and following > start:  # the tool's result precedes the model's next message
+                    self._look_for_created(start, following)
+                    self.writing = False
+                start = following
+            stop = find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                yield data[start:stop]
+            start = stop + 1
+
+    def _look_for_created(self, start: int, end: int) -> None:
+        self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
+
+
+def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that contain the word, each once, with their starts."""
+    end = len(data) if end is None else end
+    at = data.find(word, start, end)
+    while at >= 0:
+        begin, stop = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at, end)
+        stop = end if stop < 0 else stop
+        yield begin, data[begin:stop]
+        at = data.find(word, stop, end)
+
+
+CHARACTERS_PER_TOKEN = 4
+SHORTFALL = 0.5
+"""An output count below this fraction of the text's own length in tokens cannot be the final one."""
+
+
+ABSENT = msgspec.Raw()
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block of a message's content."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+
+
+class Message(msgspec.Struct, gc=False):
+    """The provider's message."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: ClaudeUsage | None = None
+    stop_reason: str | None = None
+    content: str | list[Block] | None = None
+
+
+class Fork(msgspec.Struct, gc=False):
+    """Where a copied line came from."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+
+
+class Line(msgspec.Struct, gc=False):
+    """What we take of a line."""
+
+    type: str | None = None
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    message: Message | None = None
+    forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
+    is_api_error: bool | None = msgspec.field(name="isApiErrorMessage", default=None)
+    api_status: int | None = msgspec.field(name="apiErrorStatus", default=None)
+
+
+class CallSoFar(msgspec.Struct, gc=False):
+    """One model call while its lines are read."""
+
+    first: Line
+    last: Message
+    usage: ClaudeUsage | None = None
+    """The latest that does not fall behind an earlier one."""
+    output: int | None = None
+    """Its output tokens."""
+    final: bool = False
+    """Whether the output count is more than the placeholder from the stream's start."""
+    characters: int = 0
+    """How much text the model wrote, as written in the file; counted until the output count is known to be final."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the output count is a placeholder from the stream's start."""
+        return (
+            not self.final
+            and self.output is not None
+            and self.output < SHORTFALL * self.characters / CHARACTERS_PER_TOKEN
+        )
+
+    def made(self, id_: str) -> Call:
+        """Return the call that its lines report."""
+        return Call(
+            id=label(id_),
+            model=label(self.last.model if self.first.message is None else self.first.message.model),
+            at=moment(self.first.timestamp),
+            usage=self.usage.disjoint() if self.usage is not None else None,
+        )
+
+
+@dataclass(slots=True)
+class SessionSoFar:
+    """One session while its lines are read."""
+
+    line: int
+    calls: dict[str, CallSoFar] = field(default_factory=dict)
+    tools: dict[str, None] = field(default_factory=dict)
+    began: str = ""
+    """The first time of all lines; times of one log are written alike, so they sort as text."""
+    ended: str = ""
+    place: Line | None = None
+    """The first line that names the agent's folder, other than those of calls."""
+    created: dict[str, None] = field(default_factory=dict)
+    last_call: int = -1
+    states: list[tuple[int, CostState]] = field(default_factory=list)
+    """Its totals, with their places in the file."""
+    refusal: tuple[int, Line] | None = None
+    """The last message that reports a rejected call in place of the model's answer, with its place."""
+
+    def take_other(self, item: Line) -> None:
+        """Note the time and folder of a line."""
+        if item.timestamp:
+            self.ended = max(self.ended, item.timestamp)
+            self.began = min(self.began or item.timestamp, item.timestamp)
+        if self.place is None and item.cwd:
+            self.place = item
+
+    def take_call(self, id_: str, item: Line, message: Message) -> CallSoFar:
+        """Takes a line of a model call. Most of the time of reading is spent here, so little is called."""
+        time, used = item.timestamp, message.usage
+        if time:
+            if time > self.ended:  # noqa: PLR1730 # a call for every line
+                self.ended = time
+            if time < self.began or not self.began:
+                self.began = time
+        call = self.calls.get(id_)
+        if call is None:
+            call = self.calls[id_] = CallSoFar(item, message)
+        else:
+            call.last = message
+        if message.stop_reason is not None:
+            call.final = True
+        if used is not None:
+            stated, before = used.output_tokens, call.output
+            if before is None or stated is None or stated >= before:
+                if before is not None and stated is not None and stated > before:
+                    call.final = True
+                call.usage, call.output = used, stated
+        return call
+
+
+class ToolResult(msgspec.Struct, gc=False):
+    """What a tool reported back to the client."""
+
+    type: str | None = None
+    path: str | None = msgspec.field(name="filePath", default=None)
+
+
+class ResultLine(msgspec.Struct):
+    """A user line that carries what a tool did; the result is text for some tools."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    result: ToolResult | str | list[msgspec.Raw] | None = msgspec.field(name="toolUseResult", default=None)
+
+
+_LINE = msgspec.json.Decoder(Line)
+_STATE = msgspec.json.Decoder(CostState)
+_RESULT = msgspec.json.Decoder(ResultLine)
+
+
+def recognizes(head: Head) -> bool:
+    """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with.
+
+    Qwen Code writes such lines too, around messages of another shape: the first message decides.
+    """
+    recognized = False
+    for record in head.records:
+        kind = record.get("type")
+        if "systemPayload" in record:
+            return False
+        if (
+            ("sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record))
+            or (kind == "file-history-snapshot" and "messageId" in record)
+            or (kind == "summary" and "leafUuid" in record)
+        ):
+            recognized = True
+            message = record.get("message")
+            if isinstance(message, dict):
+                return "parts" not in message or "content" in message
+    return recognized or (not head.records and head.has("parentUuid", "sessionId"))
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per session that the file holds."""
+    sessions: dict[str, SessionSoFar] = {}
+    before: list[Line] = []  # lines before the first that names a session; they show when it began
+    decode = _LINE.decode
+    lines = Lines(path)
+    for line in lines:
+        try:
+            _take(decode(line), lines, sessions, before)
+        except JSON_ERRORS as error:
+            several = _several(line)
+            if len(several) > 1:
+                yield glued(path, lines.number)
+            for item in several or recovered(path, lines.number, line, _LINE, error):
+                if isinstance(item, (Rejected, Finding)):
+                    yield item
+                else:
+                    _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
+    for line in lines.created:
+        _note_created(line, sessions)
+    # The last account is enough, and all of the file is searched only where it is not.
+    start = next(iter(sessions.values())).last_call if len(sessions) == 1 else 0
+    for place, line in lines.states_from(max(start, 0)):
+        _note_state(place, line, sessions)
+    for key, session in sessions.items():
+        yield _part(key, session, lines)
+
+
+def _several(line: bytes) -> list[Line]:
+    """The objects of a line that holds several whole ones, as two writers at once leave it; none for any other line."""
+    try:
+        return _LINE.decode_lines(line)
+    except JSON_ERRORS:
+        return []
+
+
+def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
+    """Takes one line into its session. Most of the time of reading is spent here, so little is called."""
+    if not item.session:
+        if not sessions:
+            before.append(item)
+        return
+    session = sessions.get(item.session)
+    if session is None:
+        session = sessions[item.session] = SessionSoFar(line=lines.number)
+        for line in before:
+            session.take_other(line)
+    message = item.message
+    if message is None or item.type != "assistant" or message.model == SYNTHETIC:
+        session.take_other(item)
+        if item.is_api_error:
+            session.refusal = (lines.start, item)
+        return
+    session.last_call = lines.start
+    call = session.take_call(message.id or f"line {lines.number}", item, message)
+    content = message.content
+    if not content:
+        return
+    if isinstance(content, str):
+        call.characters += len(content)
+        return
+    for block in content:
+        if block.type == "tool_use":
+            if block.id is not None:
+                session.tools[block.id] = None
+            if block.name == WRITING:
+                lines.writing = True
+        if not call.final:
+            for written in (block.text, block.thinking, block.input):
+                if written is not ABSENT:
+                    call.characters += len(memoryview(written))
+
+
+def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the file that a tool reports to have created, if the line is such a report."""
+    try:
+        report = _RESULT.decode(line)
+    except JSON_ERRORS:
+        return  # a shape of result without files
+    session = sessions.get(report.session or "")
+    result = report.result
+    if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
+        session.created[result.path] = None
+
+
+def _note_state(place: int, line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    try:
+        state = _STATE.decode(line)
+    except JSON_ERRORS:
+        return  # a line that only mentions the word
+    session = sessions.get(state.session or "")
+    if session is not None and state.type == "cost-state" and state.models:
+        session.states.append((place, state))
+
+
+def _account(
+    session: SessionSoFar, calls: tuple[Call, ...], lines: Lines
+) -> tuple[tuple[Call, ...] | None, float | None, Provenance]:
+    """The calls with what the session came to beyond them, and its cost; no rows where its own account falls short."""
+    if not session.states or session.states[-1][0] < session.last_call:
+        return None, None, "unknown"  # the client was killed before it could give another
+    totals, cost, sure = account_of([state for _, state in session.states])
+    rows = itemized(calls, totals)
+    if rows is None:  # its counters may have been reset: use earlier accounts
+        full = SessionSoFar(line=session.line)
+        for place, line in lines.states_from(0):
+            _note_state(place, line, {session.states[-1][1].session or "": full})
+        totals, cost, sure = account_of([state for _, state in full.states])
+        rows = itemized(calls, totals)
+    return (rows, cost, sure) if rows else (None, None, "unknown")
+
+
+def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
+    path = str(lines.path)
+    calls = tuple([call.made(id_) for id_, call in session.calls.items()])
+    doubtful = tuple([id_ for id_, call in session.calls.items() if not call.final and call.is_doubtful])
+    firsts = [call.first for call in session.calls.values()]
+    started, ended = _span(session)
+    usage = add_usage([call.usage for call in calls])
+    sure: Provenance = "unknown" if usage is None else "lower_bound" if doubtful else "counted"
+    rows, cost, cost_sure = _account(session, calls, lines)
+    if rows is not None:
+        calls = rows
+        usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
+    place = session.place or next((line for line in firsts if line.cwd), None)
+    failure = _failure(session)
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={
+            "usage": sure,
+            "usage.output_tokens": "lower_bound" if doubtful else None,
+            "cost_usd": cost_sure,
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
+        id=label(key),
+        task=label(key),
+        experiment=folder_name(place.cwd if place else None),
+        agent=NAME,
+        model=busiest_model(calls),
+        started_at=started,
+        ended_at=ended,
+        outcome="not_scored" if failure is None else "errored",
+        failure=failure,
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=len(session.tools),
+        iterations=sum([not line.sidechain for line in firsts]) or None,
+        files_created=tuple(session.created),
+        extra={"agent_version": place.version if place else None},
+    )
+    return RunPart(
+        run=run,
+        path=path,
+        line=session.line,
+        role="session",
+        tool_ids=tuple(session.tools),
+        copied=tuple([id_ for id_, call in session.calls.items() if call.first.forked is not None]),
+        doubtful=doubtful,
+        notes=split_contradiction(path, _unsplit(session)),
+    )
+
+
+def _failure(session: SessionSoFar) -> Failure | None:
+    """Return why the session failed: its last call was rejected."""
+    if session.refusal is None or session.refusal[0] < session.last_call:
+        return None
+    line = session.refusal[1]
+    content = line.message.content if line.message else None
+    text: str | None = content if isinstance(content, str) else None
+    with suppress(*JSON_ERRORS):
+        for block in () if isinstance(content, str) else content or ():
+            text = text or (None if block.text is ABSENT else msgspec.json.decode(block.text, type=str))
+    return failure_of(text, status=line.api_status)
+
+
+def _unsplit(session: SessionSoFar) -> int:
+    """Return cache writes whose lifetime the log lacks."""
+    return sum([call.last.usage.unsplit for call in session.calls.values() if call.last.usage is not None])
+
+
+def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
+    """Return the start and end of the session, as far as its lines have them."""
+    started, ended = moment(session.began or None), moment(session.ended or None)
+    if started is not None and ended is not None and ended < started:
+        return started, None
+    return started, ended
+
+
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    """The folders that `CLAUDE_CONFIG_DIR` names, separated by commas; without it the two usual ones."""
+    usual = [home / ".claude" / "projects", home / ".config" / "claude" / "projects"]
+    named = (environment.get("CLAUDE_CONFIG_DIR") or "").split(",")
+    folders = [Path(folder) / "projects" for folder in named if folder]
+    return [*folders, *(folder for folder in usual if str(folder).startswith(tuple(named)))]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Claude Code session logs, with subagents",
+    kind="sessions",
+    yields=(
+        "calls",
+        "usage by kind",
+        "cost_usd if the session ended",
+        "tool_calls",
+        "iterations",
+        "files_created",
+        "failure",
+        "times",
+    ),
+    recognizes=recognizes,
+    read=read,
+    family="claude",
+    leads_family=True,
+    precedence="first",
+    totals_add_up=True,
+    shows_every_tool_call=True,
+    kept_by=LogLocations("Claude Code", _places),
+)

@@ -1,0 +1,391 @@
+"""Codex's rollout logs (`~/.codex/sessions`), of today and of before autumn 2025.
+
+`token_count` events state the thread's cumulative total and repeat it: a call is the difference between two totals, and
+the run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included,
+before its own; what is replayed is not counted. A replayed turn began before the thread did: its id or its start shows
+so, while the times of the lines may be those of the replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from steelyard.files import label, records
+from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
+from steelyard.sources.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    token_contradiction,
+)
+
+NAME = "codex"
+REPLAY = timedelta(seconds=2)
+"""Where turns have no start time: replayed history is written at once, and no model answers so fast."""
+CAUSES: dict[str, FailureCause] = {
+    "context_window_exceeded": "agent",
+    "session_budget_exceeded": "agent",
+    "usage_limit_exceeded": "infrastructure",
+    "server_overloaded": "infrastructure",
+    "internal_server_error": "infrastructure",
+    "unauthorized": "infrastructure",
+    "http_connection_failed": "infrastructure",
+    "response_stream_connection_failed": "infrastructure",
+    "response_stream_disconnected": "infrastructure",
+    "response_too_many_failed_attempts": "infrastructure",
+}
+"""What the client calls the error that ended a turn, and whose fault that is."""
+TOOL_CALLS = frozenset(
+    {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"}
+)
+
+
+class Tokens(msgspec.Struct):
+    """Cumulative counts: cached input is part of input, reasoning of output."""
+
+    input_tokens: Count = 0
+    cached_input_tokens: Count | None = None
+    cache_write_input_tokens: Count | None = None
+    output_tokens: Count = 0
+    reasoning_output_tokens: Count | None = None
+
+    def minus(self, other: Tokens) -> Tokens | None:
+        """What came after `other`; None when the counter was started again."""
+        rest = [_add(mine, its, sign=-1) for mine, its in zip(_values(self), _values(other), strict=True)]
+        return None if any(count is not None and count < 0 for count in rest) else Tokens(*rest)
+
+    def plus(self, other: Tokens) -> Tokens:
+        """Both together; a kind that neither states stays unknown."""
+        return Tokens(*(_add(a, b) for a, b in zip(_values(self), _values(other), strict=True)))
+
+    def disjoint(self) -> Usage:
+        """The same as disjoint kinds."""
+        return disjoint_usage(
+            input_with_cache=self.input_tokens,
+            cache_read=self.cached_input_tokens,
+            cache_write=self.cache_write_input_tokens,
+            output_with_reasoning=self.output_tokens,
+            reasoning=self.reasoning_output_tokens,
+        )
+
+
+def _values(tokens: Tokens) -> tuple[Any, ...]:  # Any: counts, or None for kinds that are not stated
+    return msgspec.structs.astuple(tokens)
+
+
+def _add(a: Any, b: Any, *, sign: int = 1) -> Any:  # Any: as above
+    return None if a is None and b is None else (a or 0) + sign * (b or 0)
+
+
+class Info(msgspec.Struct):
+    """The counters of a `token_count` event."""
+
+    total: Tokens | None = msgspec.field(name="total_token_usage", default=None)
+
+
+class Trouble(msgspec.Struct):
+    """Why a turn failed."""
+
+    message: str | None = None
+    kind: Any = msgspec.field(name="codex_error_info", default=None)  # Any: a word, or an object under that word
+
+    def failure(self) -> Failure:
+        """The failure, with whose fault it is."""
+        word, detail = (
+            next(iter(self.kind.items()), ("", None)) if isinstance(self.kind, dict) else (str(self.kind), None)
+        )
+        status = detail.get("http_status_code") if isinstance(detail, dict) else None
+        return failure_of(self.message or word or None, status=status, otherwise=CAUSES.get(word, "unknown"))
+
+
+class Payload(msgspec.Struct):
+    """What a line is about; every kind of line uses some of these."""
+
+    type: str | None = None
+    id: str | None = None
+    cwd: str | None = None
+    cli_version: str | None = None
+    model: str | None = None
+    call_id: str | None = None
+    turn_id: str | None = None
+    timestamp: str | None = None
+    started_at: Any = None  # Any: seconds since 1970
+    info: Info | None = None
+    forked_from_id: str | None = None
+    parent_thread_id: str | None = None
+    source: Any = None  # Any: a word, or an object that names the parent of a subagent
+    reason: Any = None  # Any: why a turn was aborted
+    error: Trouble | str | None = None
+    message: msgspec.Raw = msgspec.Raw()
+    kind: msgspec.Raw = msgspec.field(name="codex_error_info", default=msgspec.Raw())
+    thread_id: str | None = None
+    response_id: str | None = None
+    usage: Tokens | None = None
+    thread_token_usage: Tokens | None = None
+    changes: Any = None  # Any: files of a patch by path
+    success: Any = None  # Any: whether a patch was applied
+
+    def trouble(self) -> Trouble:
+        """Decode an `error` event."""
+        try:
+            message, kind = (msgspec.json.decode(part) if bytes(part) else None for part in (self.message, self.kind))
+        except JSON_ERRORS:
+            return Trouble()
+        return Trouble(message if isinstance(message, str) else None, kind)
+
+
+class Line(msgspec.Struct):
+    """A line of either layout; the older one has no payload."""
+
+    timestamp: str | None = None
+    type: str | None = None
+    payload: Payload | None = None
+    id: str | None = None
+    call_id: str | None = None
+    record_type: str | None = None
+
+
+_LINE = msgspec.json.Decoder(Line)
+
+
+@dataclass(slots=True)
+class Thread:
+    """One rollout while its lines are read."""
+
+    id: str | None = None
+    parent: str | None = None
+    replays: bool = False
+    """Whether another thread's history precedes this one's own."""
+    born: datetime | None = None
+    """The second in which the thread was made."""
+    turn_is_copied: bool | None = None
+    """Whether the turn that is being read is the other thread's; None where turns do not show it."""
+    cwd: str | None = None
+    version: str | None = None
+    model: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    total: Tokens = field(default_factory=Tokens)
+    seen: Tokens | None = None
+    calls: list[Call] = field(default_factory=list)
+    answers: dict[str, tuple[Payload, str | None, datetime | None]] = field(default_factory=dict)
+    """What the newest clients write of each answer, with its model and time; used where no running total is stated."""
+    tools: dict[str, None] = field(default_factory=dict)
+    created: dict[str, None] = field(default_factory=dict)
+    failure: Failure | None = None
+    turn_failed: bool = False
+    """Whether an error ended the turn: newer versions complete it all the same, without a word."""
+    """How the last turn failed."""
+    legacy: bool = False
+
+    def take(self, line: Line) -> None:
+        """Takes one line."""
+        at = moment(line.timestamp)
+        if line.type == "session_meta" and line.payload is not None:
+            self._meta(line.payload, at)
+        if at is not None and not (self.replays and self.born is not None and at < self.born):
+            self.first = min(self.first or at, at)
+            self.last = max(self.last or at, at)
+        if line.payload is None:
+            self._legacy(line)
+        elif line.type == "turn_context":
+            self.model = line.payload.model or self.model
+            self._turn(line.payload)
+        elif line.type == "response_item" and line.payload.type in TOOL_CALLS:
+            if not self._copied(at):
+                self.tools[line.payload.call_id or line.payload.id or f"line {len(self.tools)}"] = None
+        elif line.type == "event_msg":
+            self._event(line.payload, at)
+        elif line.type == "token_usage_record" and line.payload.thread_id in (None, self.id) and not self._copied(at):
+            key = line.payload.response_id or f"answer {len(self.answers)}"
+            self.answers.setdefault(key, (line.payload, self.model, at))
+
+    def settle(self) -> None:
+        """Takes the tokens from the answers where the running total was never stated."""
+        if self.calls:
+            return
+        for answer, model, at in self.answers.values():
+            self.model = model
+            if answer.usage is not None:
+                self._add(answer.usage, at, answer.response_id)
+            elif answer.thread_token_usage is not None:
+                self._count(answer.thread_token_usage, at)
+
+    def _legacy(self, line: Line) -> None:
+        if self.id is None and line.id and line.type is None:
+            self.id = line.id
+            self.legacy = True
+        elif line.type in TOOL_CALLS:
+            self.tools[line.call_id or line.id or f"line {len(self.tools)}"] = None
+
+    def _meta(self, meta: Payload, at: datetime | None) -> None:
+        if self.id is not None:
+            self.replays = True  # a second one is the parent's, copied with its history
+            return
+        self.id = meta.id
+        self.cwd = meta.cwd
+        self.version = meta.cli_version
+        self.parent = meta.parent_thread_id or _spawned_by(meta.source)
+        self.replays = self.parent is not None or meta.forked_from_id is not None
+        born = moment(meta.timestamp) or at
+        self.born = born.replace(microsecond=0) if born is not None else None
+
+    def _turn(self, turn: Payload) -> None:
+        """Notes whether the turn that begins is copied. Own turns follow the copied ones, never the other way round."""
+        began = moment(turn.started_at) or _minted(turn.turn_id)
+        if began is not None and self.born is not None and self.turn_is_copied is not False:
+            self.turn_is_copied = began < self.born
+
+    def _copied(self, at: datetime | None) -> bool:
+        """Whether the other thread did this."""
+        if not self.replays or self.turn_is_copied is not None:
+            return self.replays and bool(self.turn_is_copied)
+        return not self.calls and at is not None and self.first is not None and at - self.first <= REPLAY
+
+    def _event(self, event: Payload, at: datetime | None) -> None:
+        if event.type == "token_count" and event.info is not None and event.info.total is not None:
+            self._count(event.info.total, at)
+        elif event.type == "task_started":
+            self.turn_failed = False
+            self._turn(event)
+        elif self._copied(at):
+            return
+        elif event.type == "turn_aborted":
+            reason = str(event.reason) if event.reason is not None else "aborted"
+            self.failure = Failure(cause="cancelled", message=reason[:500])
+        elif event.type == "error":
+            self.failure, self.turn_failed = event.trouble().failure(), True
+        elif event.type == "task_complete" and isinstance(event.error, Trouble):
+            self.failure = event.error.failure()
+        elif event.type == "task_complete" and not self.turn_failed:
+            self.failure = None
+        elif event.type == "patch_apply_end" and event.success is not False and isinstance(event.changes, dict):
+            for path, change in event.changes.items():
+                if isinstance(change, dict) and ("add" in change or change.get("type") == "add"):
+                    self.created[path] = None
+
+    def _count(self, total: Tokens, at: datetime | None) -> None:
+        before = self.seen
+        self.seen = total
+        if self._copied(at):
+            return
+        step = total if before is None else total.minus(before)
+        if step is None:
+            step = total
+        self._add(step, at)
+
+    def _add(self, step: Tokens, at: datetime | None, response: str | None = None) -> None:
+        if any(_values(step)):
+            self.total = self.total.plus(step)
+            self.calls.append(Call(id=label(response), model=label(self.model), at=at, usage=step.disjoint()))
+
+
+def _minted(turn: str | None) -> datetime | None:
+    """When an id was made, where it is of the kind (UUID version 7) that begins with the time."""
+    try:
+        made = UUID(turn or "")
+    except ValueError:
+        return None
+    return moment(made.int >> 80) if made.version == 7 else None
+
+
+def _spawned_by(source: Any) -> str | None:  # Any: a word, or an object that names the parent
+    if not isinstance(source, dict):
+        return None
+    subagent = source.get("subagent")
+    spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
+    return label(spawn.get("parent_thread_id")) if isinstance(spawn, dict) else None
+
+
+def recognizes(head: Head) -> bool:
+    """A `session_meta` line with its payload, or the older first line followed by bare response items."""
+    shape = head.shape
+    if shape.get("type") == "session_meta" and "payload" in shape:
+        return True
+    if head.has("timestamp", "type", "payload") and shape.get("type") in {"response_item", "event_msg", "turn_context"}:
+        return True
+    if not head.has("id", "timestamp") or "type" in shape or "task" in shape:
+        return False
+    if head.types & {"message", "function_call", "reasoning"} or any("record_type" in line for line in head.records):
+        return True
+    return "instructions" in shape and len(head.records) <= 1
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """The thread of the file."""
+    thread = Thread()
+    name = str(path)
+    for item in records(path, _LINE):
+        if not isinstance(item, tuple):
+            yield item
+        else:
+            thread.take(item[1])
+    thread.settle()
+    if thread.id is None:
+        yield Rejected(
+            path=name, reason="no session_meta line with a thread id", hint="the beginning of the file is missing"
+        )
+        return
+    yield _part(thread, name)
+
+
+def _part(thread: Thread, path: str) -> RunPart:
+    usage = thread.total.disjoint() if thread.calls else None
+    notes: tuple[Finding, ...] = ()
+    if usage is not None:
+        notes = token_contradiction(path, usage, stated_input=thread.total.input_tokens)
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+        },
+        id=label(thread.id),
+        task=label(thread.id),
+        experiment=folder_name(thread.cwd),
+        agent=NAME,
+        model=busiest_model(thread.calls) or label(thread.model),
+        started_at=thread.first,
+        ended_at=thread.last if thread.last != thread.first else None,
+        outcome="errored" if thread.failure and thread.failure.cause != "cancelled" else "not_scored",
+        failure=thread.failure,
+        usage=usage,
+        calls=tuple(thread.calls),
+        tool_calls=len(thread.tools),
+        iterations=len(thread.calls) or None,
+        files_created=tuple(thread.created),
+        extra={"agent_version": thread.version},
+    )
+    return RunPart(
+        run=run, path=path, role="session", tool_ids=tuple(thread.tools), parent=label(thread.parent), notes=notes
+    )
+
+
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    folder = Path(environment.get("CODEX_HOME") or home / ".codex")
+    return [folder / "sessions", folder / "archived_sessions"]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Codex rollout logs (current and older layouts)",
+    kind="sessions",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
+    recognizes=recognizes,
+    read=read,
+    family="codex",
+    precedence="first",
+    kept_by=LogLocations("Codex", _places),
+)

@@ -1,0 +1,210 @@
+"""GitHub Copilot CLI: the events that it keeps of a session, and those that `--output-format json` prints.
+
+What it prints has no tokens. Input includes cached input whatever the provider, output includes reasoning; its cost is
+in premium requests, not in money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import label
+from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
+from steelyard.sources.formats._run_values import (
+    all_records,
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    span_of,
+    token_contradiction,
+)
+
+NAME = "copilot-cli"
+SUBJECTS = ("session", "assistant", "user", "system", "tool", "model")
+"""What the first half of an event's type names: `session.start`, `assistant.message`."""
+
+
+class Tokens(msgspec.Struct, rename="camel"):
+    """Counts of a call, or of all calls of a model."""
+
+    model: str | None = None
+    api_call_id: str | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds."""
+        return disjoint_usage(
+            input_with_cache=self.input_tokens,
+            cache_read=self.cache_read_tokens,
+            cache_write=self.cache_write_tokens,
+            output_with_reasoning=self.output_tokens,
+            reasoning=self.reasoning_tokens,
+        )
+
+
+class ModelMetrics(msgspec.Struct):
+    """What one model did in the whole session."""
+
+    usage: Tokens | None = None
+
+
+class Context(msgspec.Struct):
+    """Where the session ran."""
+
+    cwd: str | None = None
+
+
+class Data(msgspec.Struct, rename="camel"):
+    """What an event is about; every kind of event uses some of these."""
+
+    session_id: str | None = None
+    copilot_version: str | None = None
+    start_time: str | None = None
+    selected_model: str | None = None
+    model: str | None = None
+    context: Context | None = None
+    usage: Tokens | None = None
+    tool_call_id: str | None = None
+    shutdown_type: str | None = None
+    model_metrics: dict[str, ModelMetrics] | None = None
+    total_premium_requests: float | None = None
+    message: Any = None  # Any: an error's text
+    status_code: Any = None  # Any: a number or text
+
+
+class Event(msgspec.Struct):
+    """One line; the last that is printed has its fields outside `data`."""
+
+    type: str
+    timestamp: str | None = None
+    data: Data = msgspec.field(default_factory=Data)
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    exit_code: int | None = msgspec.field(name="exitCode", default=None)
+
+
+_EVENT = msgspec.json.Decoder(Event)
+
+
+def recognizes(head: Head) -> bool:
+    """Events with `data` and a parent, of the kinds that a Copilot session has."""
+    subject, dot, _ = str(head.shape.get("type")).partition(".")
+    return bool(dot) and subject in SUBJECTS and head.has("data", "id", "timestamp", "parentId")
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """Yield the session of the events."""
+    events = yield from all_records(path, _EVENT)
+    session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
+    if session is None:
+        hint = "the beginning or end of the file is missing; use the session's events.jsonl"
+        yield Rejected(path=str(path), reason="no event with a session id", hint=hint)
+        return
+    yield _part(session, events, path)
+
+
+def _part(session: str, events: list[Event], path: Path) -> RunPart:
+    calls = tuple(_calls(events))
+    usage = add_usage(call.usage for call in calls)
+    started, ended = span_of(event.data.start_time or event.timestamp for event in events)
+    tools = dict.fromkeys(
+        event.data.tool_call_id for event in events if event.type.startswith("tool.") and event.data.tool_call_id
+    )
+    failure = _failure(events)
+    exit_code = next((event.exit_code for event in reversed(events) if event.exit_code is not None), None)
+    premium = [event.data.total_premium_requests for event in events if event.data.total_premium_requests is not None]
+    notes = [
+        note
+        for event in events
+        if event.data.usage
+        for note in token_contradiction(
+            str(path), event.data.usage.disjoint(), stated_input=event.data.usage.input_tokens
+        )
+    ][:1]
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": "unknown" if usage is None else "lower_bound" if notes else "reported",
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+        },
+        id=session,
+        task=session,
+        experiment=folder_name(_first(event.data.context.cwd for event in events if event.data.context)),
+        agent=NAME,
+        model=busiest_model(calls) or _first(event.data.model or event.data.selected_model for event in events),
+        started_at=started,
+        ended_at=ended,
+        outcome="errored" if failure else "not_scored",
+        failure=failure,
+        usage=usage,
+        calls=calls,
+        tool_calls=len(tools),
+        iterations=sum(1 for event in events if event.type == "assistant.turn_start") or None,
+        success=None if exit_code is None else exit_code == 0,
+        extra={
+            "agent_version": _first(event.data.copilot_version for event in events),
+            "premium_requests": premium[-1] if premium else None,
+        },
+    )
+    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), notes=tuple(notes))
+
+
+def _calls(events: list[Event]) -> Iterator[Call]:
+    """Each call; of a session that records none, each model's sum, which it states when it ends."""
+    recorded = [event for event in events if event.type == "session.usage_record" and event.data.usage]
+    for event in recorded:
+        used = event.data.usage
+        assert used is not None  # only such events are taken
+        yield Call(
+            id=label(used.api_call_id), model=label(used.model), at=moment(event.timestamp), usage=used.disjoint()
+        )
+    ended = next((event for event in reversed(events) if event.data.model_metrics), None)
+    if not recorded and ended is not None:
+        for model, metrics in sorted((ended.data.model_metrics or {}).items()):
+            if metrics.usage is not None:
+                yield Call(model=label(model), usage=metrics.usage.disjoint(), summed=True)
+
+
+def _failure(events: list[Event]) -> Failure | None:
+    ended = next((event for event in reversed(events) if event.exit_code is not None or event.data.shutdown_type), None)
+    if ended is not None and not ended.exit_code and ended.data.shutdown_type in (None, "routine"):
+        return None
+    trouble = next((event.data for event in reversed(events) if event.type.endswith(".error")), None)
+    if trouble is not None:
+        return failure_of(trouble.message, status=trouble.status_code)
+    if ended is None:
+        return None  # a session that continues or was killed: its events do not show which
+    return failure_of(f"exit code {ended.exit_code}" if ended.exit_code else f"shutdown: {ended.data.shutdown_type}")
+
+
+def _first(values: Iterator[str | None]) -> str | None:
+    return next((name for value in values if (name := label(value))), None)
+
+
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    return [Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="GitHub Copilot CLI session events, and `copilot -p --output-format json` (no tokens)",
+    kind="sessions",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
+    recognizes=recognizes,
+    read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    kept_by=LogLocations("GitHub Copilot CLI", _places),
+)

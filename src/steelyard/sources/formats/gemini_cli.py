@@ -1,0 +1,293 @@
+"""Gemini CLI: its session document, its session lines, and what `--output-format json` and `stream-json` print.
+
+In session lines a later record with the same id replaces the earlier. Input includes cached input; output excludes
+thoughts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import document, label, records
+from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
+from steelyard.sources.formats._run_values import busiest_model, disjoint_usage, failure_of, run_from, span_of
+
+NAME = "gemini-cli"
+
+
+class Tokens(msgspec.Struct):
+    """Counts of one message: total = input + output + thoughts + tool."""
+
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
+    thoughts: Count | None = None
+    tool: Count | None = None
+    prompt: Count | None = None
+    candidates: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds; what tools put into the prompt is input."""
+        stated = self.input if self.prompt is None else self.prompt
+        written = self.output if self.candidates is None else self.candidates
+        both = None if stated is None else stated + (self.tool or 0)
+        usage = disjoint_usage(input_with_cache=both, cache_read=self.cached)
+        return msgspec.structs.replace(usage, output_tokens=written, reasoning_tokens=self.thoughts)
+
+
+class ToolCall(msgspec.Struct):
+    """A tool that the model called."""
+
+    id: str | None = None
+    name: str | None = None
+    args: Any = None  # Any: the tool's own arguments
+    status: str | None = None
+
+
+class Message(msgspec.Struct):
+    """A message of the session, or in the newer layout any line of it."""
+
+    id: str | None = None
+    timestamp: str | None = None
+    type: str | None = None
+    tokens: Tokens | None = None
+    model: str | None = None
+    tools: list[ToolCall] | None = msgspec.field(name="toolCalls", default=None)
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    started: str | None = msgspec.field(name="startTime", default=None)
+    changed: Changed | None = msgspec.field(name="$set", default=None)
+    rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
+
+
+class Changed(msgspec.Struct):
+    """Fields of the session that a line resets; a compressed or resumed history comes as a whole."""
+
+    messages: list[Message] | None = None
+
+
+class Session(msgspec.Struct):
+    """The session document."""
+
+    session: str = msgspec.field(name="sessionId")
+    started: str | None = msgspec.field(name="startTime", default=None)
+    updated: str | None = msgspec.field(name="lastUpdated", default=None)
+    messages: list[Message] = []
+
+
+class Model(msgspec.Struct):
+    """What one model did, in the statistics of a run."""
+
+    tokens: Tokens | None = None
+    total_tokens: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cached: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds, of either layout; in the newer one thoughts are what is left of the total."""
+        if self.tokens is not None:
+            return self.tokens.disjoint()
+        thoughts = None
+        if self.total_tokens is not None and self.input_tokens is not None and self.output_tokens is not None:
+            thoughts = self.total_tokens - self.input_tokens - self.output_tokens
+        usage = disjoint_usage(input_with_cache=self.input_tokens, cache_read=self.cached)
+        reasoning = thoughts if thoughts is not None and thoughts >= 0 else None
+        return msgspec.structs.replace(usage, output_tokens=self.output_tokens, reasoning_tokens=reasoning)
+
+
+class Tools(msgspec.Struct):
+    """Counts of tool calls."""
+
+    total: Count | None = msgspec.field(name="totalCalls", default=None)
+
+
+class Stats(Model):
+    """The statistics that end a run, of all models together and of each."""
+
+    models: dict[str, Model] | None = None
+    tools: Tools | None = None
+    tool_calls: Count | None = None
+
+
+class Event(msgspec.Struct):
+    """A line of `stream-json`, or the whole object of `json`."""
+
+    type: str | None = None
+    timestamp: str | None = None
+    session: str | None = msgspec.field(name="session_id", default=None)
+    model: str | None = None
+    status: str | None = None
+    tool_id: str | None = None
+    stats: Stats | None = None
+    error: Any = None  # Any: null, text or an object
+
+
+_SESSION = msgspec.json.Decoder(Session)
+_MESSAGE = msgspec.json.Decoder(Message)
+_EVENT = msgspec.json.Decoder(Event)
+
+
+def recognizes(head: Head) -> bool:
+    """A session with its project's hash, an `init` event with a model, or a response with statistics."""
+    shape = head.shape
+    if head.has("sessionId") and ("projectHash" in shape or shape.get("kind") in ("main", "subagent")):
+        return True
+    if shape.get("type") == "init" and head.has("session_id", "model"):
+        return True
+    return head.has("response", "stats", "stats.models") and "type" not in shape
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """Yield the run of the file, whichever of the four layouts it has."""
+    head = head_of(path)
+    if head.shape.get("type") == "init":
+        yield from _stream(path)
+    elif "stats" in head.shape:
+        yield _stats_part(path, [document(path, _EVENT)])
+    elif "messages" in head.shape:
+        session = document(path, _SESSION)
+        times = (session.started, session.updated)
+        yield _session_part(path, session.session, {m.id or str(n): m for n, m in enumerate(session.messages)}, times)
+    else:
+        yield from _session_lines(path)
+
+
+def _session_lines(path: Path) -> Iterator[ReadItem]:
+    messages: dict[str, Message] = {}
+    name: str | None = None
+    times: tuple[str | None, str | None] = (None, None)
+    for item in records(path, _MESSAGE):
+        if not isinstance(item, tuple):
+            yield item
+            continue
+        line = item[1]
+        if line.session and name is None:
+            name, times = line.session, (line.started, None)
+        elif line.changed is not None:
+            for message in line.changed.messages or ():  # earlier messages were paid for, even if they are left out now
+                if message.id and (message.id not in messages or message.tokens is not None):
+                    messages[message.id] = message
+        elif line.rewound_to in messages:
+            kept = list(messages)
+            for dropped in kept[kept.index(str(line.rewound_to)) :]:
+                # the conversation goes back, but the calls were made and paid for
+                messages[f"rewound {dropped}"] = messages.pop(dropped)
+        elif line.id:
+            messages[line.id] = line
+    if name is None:
+        yield Rejected(path=str(path), reason="no line with a session id")
+        return
+    yield _session_part(path, name, messages, times)
+
+
+def _session_part(
+    path: Path, session: str, messages: dict[str, Message], times: tuple[str | None, str | None]
+) -> RunPart:
+    calls = tuple(
+        Call(
+            id=label(message.id),
+            model=label(message.model),
+            at=moment(message.timestamp),
+            usage=message.tokens.disjoint(),
+        )
+        for message in messages.values()
+        if message.type == "gemini" and message.tokens is not None
+    )
+    tools = {
+        tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())
+    }
+    span = span_of((*times, *(message.timestamp for message in messages.values())))
+    return _part(path, session, calls, tuple(tools), span, iterations=len(calls) or None)
+
+
+def _part(
+    path: Path, session: str, calls: tuple[Call, ...], tools: tuple[str, ...], times: tuple[Any, Any], **more: Any
+) -> RunPart:  # Any: times and fields of a Run
+    usage = add_usage(call.usage for call in calls)
+    values: dict[str, Any] = {"outcome": "not_scored", "tool_calls": len(tools), **more}
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={"usage": "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        id=label(session),
+        task=label(session) or "gemini",
+        agent=NAME,
+        model=busiest_model(calls),
+        started_at=times[0],
+        ended_at=times[1],
+        usage=usage,
+        calls=calls,
+        **values,
+    )
+    return RunPart(run=run, path=str(path), role="session", tool_ids=tools)
+
+
+def _stream(path: Path) -> Iterator[ReadItem]:
+    runs: dict[str, list[Event]] = {}
+    current = ""
+    for item in records(path, _EVENT):
+        if not isinstance(item, tuple):
+            yield item
+            continue
+        event = item[1]
+        if event.type == "init" and event.session:
+            current = event.session
+        runs.setdefault(current, []).append(event)
+    for events in runs.values():
+        yield _stats_part(path, events)
+
+
+def _stats_part(path: Path, events: list[Event]) -> RunPart:
+    session = next((event.session for event in events if event.session), None) or path.stem
+    ended = next((event for event in reversed(events) if event.stats is not None), None)
+    tools = tuple(dict.fromkeys(event.tool_id for event in events if event.type == "tool_use" and event.tool_id))
+    span = span_of(event.timestamp for event in events)
+    trouble = next((event.error for event in reversed(events) if event.error), None)
+    more: dict[str, Any] = {}
+    if ended is None or trouble is not None or (ended.status or "success") != "success":
+        more = {"outcome": "errored", "failure": failure_of(trouble or "the stream ends without a result")}
+    else:
+        more["success"] = True
+    part = _part(path, session, _model_calls(ended, events), tools, span, **more)
+    counted = ended.stats.tools.total if ended and ended.stats and ended.stats.tools else None
+    if counted is None and ended and ended.stats:
+        counted = ended.stats.tool_calls
+    if counted is None or tools:
+        return part
+    return msgspec.structs.replace(part, run=msgspec.structs.replace(part.run, tool_calls=counted))
+
+
+def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
+    if ended is None or ended.stats is None:
+        return ()
+    if ended.stats.models:
+        return tuple(
+            Call(model=label(name), usage=m.disjoint(), summed=True) for name, m in sorted(ended.stats.models.items())
+        )
+    stats = ended.stats
+    if stats.input_tokens is None and stats.output_tokens is None:
+        return ()
+    model = next((event.model for event in events if event.model), None)
+    return (Call(model=label(model), usage=stats.disjoint(), summed=True),)
+
+
+def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
+    return [home / ".gemini" / "tmp"]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Gemini CLI sessions (JSON and JSON Lines), `--output-format json` and `stream-json`",
+    kind="sessions",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
+    recognizes=recognizes,
+    read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    kept_by=LogLocations("Gemini CLI", _places),
+)

@@ -1,0 +1,157 @@
+"""Goose's store, sessions.db, by its published schema: no real file was seen.
+
+`accumulated_*` are the session's totals; the columns without that word are of the last turn. Input includes cached
+input. Newer schemas have columns for cached input and cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from steelyard.files import amount, count, label
+from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, moment
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
+from steelyard.sources.formats._run_values import (
+    disjoint_usage,
+    folder_name,
+    run_from,
+    stated_cost,
+    token_contradiction,
+)
+
+NAME = "goose"
+TOTALS = (
+    "accumulated_input_tokens",
+    "accumulated_output_tokens",
+    "accumulated_cache_read_tokens",
+    "accumulated_cache_write_tokens",
+)
+COLUMNS = ("id", "working_dir", "created_at", "updated_at", "model_config_json", "accumulated_cost", *TOTALS)
+
+
+class ModelConfig(msgspec.Struct):
+    """Which model the session used last."""
+
+    model_name: str | None = None
+
+
+class Content(msgspec.Struct):
+    """A piece of a message."""
+
+    type: str | None = None
+    id: str | None = None
+
+
+_MODEL = msgspec.json.Decoder(ModelConfig)
+_CONTENT = msgspec.json.Decoder(list[Content])
+
+
+def recognizes(head: Head) -> bool:
+    """A store with sessions, their accumulated tokens, and messages."""
+    sessions, messages = (head.tables.get(name, frozenset()) for name in ("sessions", "messages"))
+    return {"working_dir", TOTALS[0], TOTALS[1]} <= sessions and {"session_id", "content_json"} <= messages
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per session in the store that asked a model anything."""
+    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
+
+    with closing(Store(path)) as store:
+        answers: dict[str, int] = {}
+        tools: dict[str, dict[str, None]] = {}
+        for row in store.rows("messages", ("session_id", "role", "content_json"), order=("session_id", "id")):
+            session, role, content = map(_text, row)
+            if role == "assistant":
+                answers[session] = answers.get(session, 0) + 1
+                tools.setdefault(session, {}).update(dict.fromkeys(_tools(content)))
+        for row in store.rows("sessions", COLUMNS, order=("id",)):
+            fields = dict(zip(COLUMNS, row, strict=True))
+            session = _text(fields["id"])
+            try:
+                part = _part(fields, path, answers=answers.get(session, 0), tools=tuple(tools.get(session, ())))
+            except DecodeError as error:
+                reason = f"session {session[:200]!r}: {error.reason}"
+                yield Rejected(path=str(path), reason=reason, hint=error.hint)
+                continue
+            if part is not None:
+                yield part
+
+
+def _text(cell: object) -> str:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else ""
+
+
+def _tools(content: str) -> list[str]:
+    try:
+        return [piece.id for piece in _CONTENT.decode(content) if piece.type == "toolRequest" and piece.id]
+    except JSON_ERRORS:
+        return []  # no number of tokens hangs on it
+
+
+def _part(fields: Mapping[str, object], path: Path, *, answers: int, tools: tuple[str, ...]) -> RunPart | None:
+    stated, written, cached, kept = (count(fields[name]) for name in TOTALS)
+    if stated is None and written is None and not answers:
+        return None
+    usage = None
+    if stated or written:
+        usage = disjoint_usage(
+            input_with_cache=stated, cache_read=cached, cache_write=kept, output_with_reasoning=written
+        )
+    id_, folder = label(_text(fields["id"])), _text(fields["working_dir"])
+    notes = token_contradiction(f"{path}: session {id_}", usage, stated_input=stated) if usage else ()
+    cost, sure = stated_cost(amount(fields["accumulated_cost"]), usage)
+    try:
+        model = label(_MODEL.decode(_text(fields["model_config_json"]) or "{}").model_name)
+    except JSON_ERRORS:
+        model = None
+    started, ended = moment(_text(fields["created_at"])), moment(_text(fields["updated_at"]))
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": "unknown" if usage is None else "lower_bound" if notes else "reported",
+            "cost_usd": sure,
+            "tool_calls": "counted",
+        },
+        id=id_,
+        task=id_ or NAME,
+        experiment=folder_name(folder),
+        agent=NAME,
+        model=model,
+        started_at=started,
+        ended_at=ended if started is None or ended is None or ended >= started else None,
+        outcome="not_scored",
+        usage=usage,
+        calls=(Call(model=model, usage=usage, summed=True),) if usage else (),
+        cost_usd=cost,
+        tool_calls=len(tools),
+        iterations=answers or None,
+    )
+    return RunPart(run=run, path=str(path), role="session", tool_ids=tools, notes=notes)
+
+
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return [
+        *([Path(root) / "data" / "sessions" / "sessions.db"] if (root := environment.get("GOOSE_PATH_ROOT")) else []),
+        data / "goose" / "sessions" / "sessions.db",
+        home / "Library" / "Application Support" / "Block.goose" / "sessions" / "sessions.db",
+    ]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Goose session database (sessions.db)",
+    kind="sessions",
+    yields=("usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
+    recognizes=recognizes,
+    read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    seen=False,
+    kept_by=LogLocations("Goose", _places),
+)

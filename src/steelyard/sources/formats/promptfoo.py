@@ -1,0 +1,331 @@
+"""promptfoo results: the JSON document, or the same rows as JSON Lines. A row is a run of a provider on a test.
+
+Repetitions (`--repeat`) are tests of their own that nothing ties together, so rows with the same prompt, provider,
+variables and assertions are attempts, numbered in the order of the tests. `tokenUsage.cached` counts answers from
+promptfoo's own cache on disk; the provider's cache is in `completionDetails`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import decoded, document, label, problem, records
+from steelyard.records import (
+    JSON_ERRORS,
+    Amount,
+    Count,
+    DecodeError,
+    Failure,
+    Finding,
+    Outcome,
+    Rejected,
+    Run,
+    Usage,
+    moment,
+)
+from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.sources.formats._run_values import disjoint_usage, failure_of, run_from
+from steelyard.sources.formats._stated_figures import stated_count
+
+NAME = "promptfoo"
+MAX_TASK_LENGTH = 200
+"""Variables that are longer than this are shortened to name a task, and distinguished by a digest."""
+_OUTCOMES: dict[int, Outcome] = {0: "passed", 1: "failed", 2: "errored"}
+_MODES = frozenset({"assistant", "chat", "completion", "embedding", "embeddings", "messages", "realtime", "responses"})
+_NO_MODELS = frozenset({"browser", "exec", "file", "golang", "http", "https", "package", "python", "ruby", "webhook"})
+"""What provider ids begin with that name a program or an address."""
+
+
+class Details(msgspec.Struct, rename="camel"):
+    """Parts of prompt and completion; 0 where the provider reports none."""
+
+    reasoning: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+
+
+class Tokens(msgspec.Struct, rename="camel"):
+    """What the provider counted: prompt includes the provider's cache, completion includes reasoning."""
+
+    prompt: Count | None = None
+    completion: Count | None = None
+    cached: Count | None = None
+    total: Count | None = None
+    completion_details: Details | None = None
+
+
+class Provider(msgspec.Struct):
+    """Who answered."""
+
+    id: str | None = None
+    label: str | None = None
+
+
+class TestCase(msgspec.Struct):
+    """The test, as configured."""
+
+    __test__ = False  # pytest must not take this for a test class
+
+    description: str | None = None
+    assertions: Any = msgspec.field(name="assert", default=None)  # Any: compared, never looked into
+
+
+class Prompt(msgspec.Struct):
+    """The prompt before variables are filled in."""
+
+    label: str | None = None
+
+
+class Response(msgspec.Struct):
+    """The answer, of which only its origin is used."""
+
+    cached: bool | None = None
+
+
+class Row(msgspec.Struct, rename="camel"):
+    """One test with one prompt and provider."""
+
+    id: str | None = None
+    test_idx: int | None = None
+    prompt_idx: int | None = None
+    failure_reason: int | None = None
+    success: bool | None = None
+    score: float | None = None
+    named_scores: dict[str, Any] | None = None  # Any: numbers by the user's own names
+    cost: Amount | None = None
+    latency_ms: Amount | None = None
+    token_usage: Tokens | None = None
+    error: Any = None  # Any: text, also of an assertion that did not hold
+    grading_result: Any = None  # Any: only whether there is one
+    provider: Provider | str | None = None
+    prompt: Prompt | None = None
+    vars: dict[str, Any] | None = None  # Any: the user's own values
+    test_case: TestCase | None = None
+    response: Response | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the row ended. `error` also contains assertion messages, so it decides only in older files."""
+        if self.failure_reason in _OUTCOMES:
+            return _OUTCOMES[self.failure_reason]
+        if self.success is None:
+            return "not_scored"
+        return "passed" if self.success else "failed" if self.grading_result or not self.error else "errored"
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the answer came from promptfoo's cache."""
+        return bool(self.response and self.response.cached)
+
+
+class Stats(msgspec.Struct, rename="camel"):
+    """promptfoo's own summary."""
+
+    successes: int | None = None
+    failures: int | None = None
+    errors: int | None = None
+    token_usage: Tokens | None = None
+
+
+class Results(msgspec.Struct):
+    """The rows, decoded one by one so that a broken one is rejected alone."""
+
+    results: list[msgspec.Raw] = []
+    timestamp: Any = None  # Any: ISO text
+    stats: Stats | None = None
+
+
+class Evaluation(msgspec.Struct, rename="camel"):
+    """The document."""
+
+    results: Results
+    eval_id: str | None = None
+
+
+_DOCUMENT = msgspec.json.Decoder(Evaluation)
+_ROW = msgspec.json.Decoder(Row)
+
+
+def recognizes(head: Head) -> bool:
+    """A document with an `evalId` and versioned results, or lines that number their test and prompt."""
+    if head.has("evalId", "results.version") and ("results.prompts" in head.shape or "results.results" in head.shape):
+        return True
+    return head.has("promptIdx", "promptId", "provider", "latencyMs")
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per row, and what the file states of them."""
+    evaluation = Evaluation(Results())
+    rows: list[tuple[int | None, Row]] = []
+    if head_of(path).has("evalId"):
+        evaluation = document(path, _DOCUMENT)
+        for number, raw in enumerate(evaluation.results.results, 1):
+            try:
+                rows.append((None, decoded(bytes(raw), _ROW)))
+            except JSON_ERRORS as error:
+                yield Rejected(path=str(path), reason=f"result {number}: {problem(error)}")
+    else:
+        for item in records(path, _ROW):
+            if isinstance(item, tuple):
+                rows.append(item)
+            else:
+                yield item
+    attempts = _attempts([row for _, row in rows])
+    for (line, row), attempt in zip(rows, attempts, strict=True):
+        try:
+            yield RunPart(run=_run(row, attempt, evaluation, path), path=str(path), line=line, role="owner")
+        except DecodeError as error:
+            yield Rejected(path=str(path), line=line, reason=error.reason, hint=error.hint)
+    yield from _findings([row for _, row in rows], evaluation.results.stats, str(path))
+
+
+def _attempts(rows: Sequence[Row]) -> list[int]:
+    """Which attempt at its test each row is, by the number of the test: rows are in the order in which they ended."""
+    groups: dict[bytes, list[int]] = {}
+    for at, row in enumerate(rows):
+        test = row.test_case or TestCase()
+        same = (row.prompt_idx, _names(row.provider), row.vars, test.description, test.assertions)
+        groups.setdefault(msgspec.json.encode(same, order="deterministic"), []).append(at)
+    attempts = [1] * len(rows)
+    for group in groups.values():
+        group.sort(key=lambda at: (rows[at].test_idx or 0, at))
+        for attempt, at in enumerate(group, 1):
+            attempts[at] = attempt
+    return attempts
+
+
+def _run(row: Row, attempt: int, evaluation: Evaluation, path: Path) -> Run:
+    outcome = row.outcome
+    scored = outcome in ("passed", "failed")
+    usage = _usage(row)
+    provider, name = _names(row.provider)
+    started = moment(evaluation.results.timestamp)
+    return run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": "reported" if usage else "unknown",
+            "cost_usd": "reported" if row.cost else "unknown",
+            "passed": "reported" if scored else "unknown",
+            "started_at": "lower_bound" if started else None,  # when the evaluation began
+        },
+        id=label(row.id),
+        experiment=label(evaluation.eval_id),
+        task=_task(row),
+        agent=label(name) or label(provider) or NAME,
+        model=label(_model(provider)),
+        attempt=attempt,
+        started_at=started,
+        duration_seconds=None if row.latency_ms is None else row.latency_ms / 1000,
+        passed=outcome == "passed" if scored else None,
+        outcome=outcome,
+        failure=_failure(row) if outcome == "errored" else None,
+        impl_rate=row.score if scored and row.score is not None and 0 <= row.score <= 1 else None,
+        usage=usage,
+        cost_usd=row.cost or None,  # 0 where promptfoo knows no price
+        extra={
+            "prompt": label(row.prompt.label if row.prompt else None),
+            "cached": True if row.is_cached else None,
+            "named_scores": row.named_scores or None,
+        },
+    )
+
+
+def _failure(row: Row) -> Failure:
+    """What broke, without the stack: an assertion that could not be evaluated is no fault of the agent."""
+    text = row.error if isinstance(row.error, str) else ""
+    broken_assertion = "at runAssertion " in text
+    return failure_of(text.strip().partition("\n")[0], otherwise="infrastructure" if broken_assertion else "unknown")
+
+
+def _usage(row: Row) -> Usage | None:
+    """The tokens; all zeros mean that nothing was counted, or that a broken assertion took the counts with it."""
+    used = row.token_usage or Tokens()
+    if not used.prompt and not used.completion:
+        total = used.total or used.cached
+        return Usage(total_tokens=total) if total else None
+    details = used.completion_details or Details()
+    usage = disjoint_usage(
+        input_with_cache=used.prompt,
+        cache_read=details.cache_read_input_tokens or None,
+        cache_write=details.cache_creation_input_tokens or None,
+        output_with_reasoning=used.completion,
+        reasoning=details.reasoning or None,
+    )
+    differs = used.total is not None and used.total != usage.total
+    return msgspec.structs.replace(usage, total_tokens=used.total) if differs else usage
+
+
+def _task(row: Row) -> str:
+    """The test's description, else its variables."""
+    described = label(row.test_case.description if row.test_case else None)
+    if described is not None:
+        return described
+    text = ", ".join(f"{key}={value}" for key, value in sorted((row.vars or {}).items())).strip()
+    if not text:
+        return label(row.prompt.label if row.prompt else None) or "test"
+    if len(text) <= MAX_TASK_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{text[:MAX_TASK_LENGTH].rstrip()}... {digest}"
+
+
+def _names(provider: Provider | str | None) -> tuple[str, str]:
+    """The provider's id and label."""
+    if isinstance(provider, Provider):
+        return provider.id or "", provider.label or ""
+    return provider or "", ""
+
+
+def _model(provider: str) -> str | None:
+    """The model in a provider's id.
+
+    >>> [_model(id_) for id_ in ("openai:chat:gpt-5", "bedrock:anthropic.claude-v1:0", "echo", "file://agent.py")]
+    ['gpt-5', 'anthropic.claude-v1:0', None, None]
+    """
+    vendor, *rest = provider.split(":")
+    if vendor in _NO_MODELS or not rest:
+        return None
+    return ":".join(rest[1:] if rest[0] in _MODES else rest) or None
+
+
+def _findings(rows: Sequence[Row], stats: Stats | None, where: str) -> Iterator[Finding]:
+    """What a reader of the numbers should know."""
+    outcomes = [row.outcome for row in rows]
+    if stats is not None:
+        for outcome, stated in (("passed", stats.successes), ("failed", stats.failures), ("errored", stats.errors)):
+            listed = sum(1 for word in outcomes if word == outcome)
+            yield from stated_count(where, f"tests that {outcome}", stated=stated, listed=listed)
+    lost = sum(1 for row, outcome in zip(rows, outcomes, strict=True) if outcome == "errored" and _usage(row) is None)
+    if lost:
+        message = (
+            f"{lost:,} of {len(rows):,} results ended in an error and report no tokens; a failing assertion discards "
+            "the tokens of a paid call, so totals are lower bounds"
+        )
+        yield Finding(code="tokens_lost", message=message, where=where, count=lost)
+    cached = sum(1 for row in rows if row.is_cached)
+    if cached:
+        message = (
+            f"{cached:,} of {len(rows):,} answers came from promptfoo's cache; their latency is from the first "
+            "call, and only the total of their tokens is known (promptfoo eval --no-cache repeats the calls)"
+        )
+        yield Finding(code="cached_answers", message=message, where=where, count=cached)
+    prompts = {row.prompt.label for row in rows if row.prompt and row.prompt.label}
+    if len(prompts) > 1:
+        message = f"the evaluation has {len(prompts):,} prompts; x_prompt contains the prompt of each run"
+        yield Finding(code="several_prompts", severity="info", message=message, where=where)
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="promptfoo results (JSON and JSON Lines)",
+    kind="trials",
+    yields=("passed", "outcome", "impl_rate", "usage by kind", "cost_usd", "duration_seconds", "failure"),
+    recognizes=recognizes,
+    read=read,
+)

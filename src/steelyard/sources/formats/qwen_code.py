@@ -1,0 +1,291 @@
+"""Qwen Code: the chat that it keeps, and what `--output-format json` and `stream-json` print.
+
+The envelope is like Claude Code's, the numbers are OpenAI's: input includes cached input, output includes thoughts.
+When every request failed, the printed result still reports success, with 0 tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import document, label, records
+from steelyard.records import Call, Count, Failure, Usage, add_usage, moment
+from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
+from steelyard.sources.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    folder_name,
+    run_from,
+    span_of,
+    tokens_in,
+)
+
+NAME = "qwen-code"
+
+
+def _disjoint(
+    prompt: int | None, cached: int | None, answer: int | None, thoughts: int | None, total: int | None
+) -> Usage:
+    """Disjoint kinds; a total that has the thoughts on top, as Gemini's has, shows that the answer excludes them."""
+    apart = None not in (prompt, answer, thoughts, total) and total == (prompt or 0) + (answer or 0) + (thoughts or 0)
+    usage = disjoint_usage(
+        input_with_cache=prompt,
+        cache_read=cached,
+        output_with_reasoning=None if apart else answer,
+        reasoning=thoughts,
+    )
+    return msgspec.structs.replace(usage, output_tokens=answer) if apart and thoughts else usage
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """Counts of one call."""
+
+    prompt_token_count: Count | None = None
+    candidates_token_count: Count | None = None
+    thoughts_token_count: Count | None = None
+    total_token_count: Count | None = None
+    cached_content_token_count: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds."""
+        return _disjoint(
+            self.prompt_token_count,
+            self.cached_content_token_count,
+            self.candidates_token_count,
+            self.thoughts_token_count,
+            self.total_token_count,
+        )
+
+
+class FunctionCall(msgspec.Struct):
+    """A tool that the model called."""
+
+    id: str | None = None
+
+
+class Part(msgspec.Struct):
+    """A piece of a message, in the chat or in what is printed."""
+
+    call: FunctionCall | None = msgspec.field(name="functionCall", default=None)
+    type: str | None = None
+    id: str | None = None
+
+    @property
+    def tool(self) -> str | None:
+        """The id of the tool call that it is."""
+        return self.call.id if self.call else self.id if self.type == "tool_use" else None
+
+
+class Message(msgspec.Struct):
+    """A message."""
+
+    parts: list[Part] | None = None
+    content: str | list[Part] | None = None
+
+
+class UiEvent(msgspec.Struct):
+    """What the client noticed: a call again, or an error."""
+
+    name: str | None = msgspec.field(name="event.name", default=None)
+    error_message: Any = None  # Any: text
+    status_code: Any = None  # Any: a number or text
+
+
+class Payload(msgspec.Struct):
+    """What a line of the client's own holds."""
+
+    event: UiEvent | None = msgspec.field(name="uiEvent", default=None)
+
+
+class Tokens(msgspec.Struct):
+    """Counts of a model over the whole run."""
+
+    prompt: Count | None = None
+    candidates: Count | None = None
+    cached: Count | None = None
+    thoughts: Count | None = None
+    total: Count | None = None
+
+
+class Model(msgspec.Struct):
+    """What one model did."""
+
+    tokens: Tokens = msgspec.field(default_factory=Tokens)
+
+
+class Tools(msgspec.Struct, rename="camel"):
+    """Counts of tool calls."""
+
+    total_calls: Count | None = None
+
+
+class Stats(msgspec.Struct):
+    """The statistics that end a run."""
+
+    models: dict[str, Model] = {}
+    tools: Tools | None = None
+
+
+class Event(msgspec.Struct, kw_only=True):
+    """A line of the chat, or an event that is printed: the latter writes its names with underscores."""
+
+    type: str
+    uuid: str | None = None
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    session_id: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    printed_version: str | None = msgspec.field(name="qwen_code_version", default=None)
+    model: str | None = None
+    message: Message | None = None
+    used: Metadata | None = msgspec.field(name="usageMetadata", default=None)
+    payload: Payload | None = msgspec.field(name="systemPayload", default=None)
+    is_error: bool | None = None
+    result: Any = None  # Any: text
+    duration_ms: float | None = None
+    num_turns: Count | None = None
+    stats: Stats | None = None
+
+
+_EVENT = msgspec.json.Decoder(Event)
+_EVENTS = msgspec.json.Decoder(list[Event])
+
+
+def recognizes(head: Head) -> bool:
+    """Lines whose messages have parts or whose payload is the client's, or events that name the version."""
+    if head.has("[].qwen_code_version") or head.has("qwen_code_version"):
+        return True
+    if not head.has("uuid", "parentUuid", "sessionId", "version"):
+        return False
+    return any("systemPayload" in record or _has_parts(record.get("message")) for record in head.records)
+
+
+def _has_parts(message: Any) -> bool:  # Any: a JSON value
+    return isinstance(message, dict) and "parts" in message
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per session in the file."""
+    sessions: dict[str, list[Event]] = {}
+    listed = head_of(path).text.startswith(b"[")
+    for item in ((0, event) for event in document(path, _EVENTS)) if listed else records(path, _EVENT):
+        if not isinstance(item, tuple):
+            yield item
+        elif name := label(item[1].session or item[1].session_id):
+            sessions.setdefault(name, []).append(item[1])
+    for name, events in sessions.items():
+        printed = any(event.session_id for event in events)
+        yield (_printed if printed else _kept)(name, events, str(path))
+
+
+def _kept(session: str, events: list[Event], path: str) -> RunPart:
+    calls = tuple(
+        Call(id=label(event.uuid), model=label(event.model), at=moment(event.timestamp), usage=event.used.disjoint())
+        for event in events
+        if event.type == "assistant" and event.used is not None
+    )
+    started, ended = span_of(event.timestamp for event in events)
+    return _part(
+        session,
+        events,
+        path,
+        failure=_last_error(events),
+        calls=calls,
+        experiment=folder_name(next((event.cwd for event in events if event.cwd), None)),
+        started_at=started,
+        ended_at=ended,
+        iterations=len(calls) or None,
+    )
+
+
+def _printed(session: str, events: list[Event], path: str) -> RunPart:
+    """What was printed names its messages not as the chat does, so its calls are sums, which the chat itemizes."""
+    ended = next((event for event in reversed(events) if event.type == "result"), None)
+    models = ended.stats.models if ended is not None and ended.stats is not None else {}
+    calls = tuple(
+        Call(model=label(name), usage=usage, summed=True)
+        for name, model in sorted(models.items())
+        if tokens_in(usage := _of_model(model.tokens))
+    )
+    failure = failure_of("the stream ends without a result") if ended is None else None
+    if ended is not None and (ended.is_error or (models and not calls)):
+        failure = failure_of(ended.result)
+    milliseconds = ended.duration_ms if ended is not None else None
+    seconds = milliseconds / 1000 if milliseconds is not None and milliseconds >= 0 else None
+    return _part(
+        session,
+        events,
+        path,
+        failure=failure,
+        calls=calls,
+        usage=add_usage(call.usage for call in calls),
+        duration_seconds=seconds,
+        iterations=(ended.num_turns or None) if ended is not None else None,
+        success=None if ended is None else failure is None,
+    )
+
+
+def _of_model(tokens: Tokens) -> Usage:
+    return _disjoint(tokens.prompt, tokens.cached, tokens.candidates, tokens.thoughts, tokens.total)
+
+
+def _part(
+    session: str, events: list[Event], path: str, *, failure: Failure | None, calls: tuple[Call, ...], **fields: Any
+) -> RunPart:  # Any: fields of a Run
+    tools = dict.fromkeys(tool for event in events for tool in _tools(event.message))
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={"usage": "reported" if calls else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        id=session,
+        task=session,
+        agent=NAME,
+        model=busiest_model(calls) or next((name for event in events if (name := label(event.model))), None),
+        outcome="errored" if failure else "not_scored",
+        failure=failure,
+        calls=calls,
+        tool_calls=len(tools),
+        extra={"agent_version": next((v for e in events if (v := e.version or e.printed_version)), None)},
+        **fields,
+    )
+    return RunPart(run=run, path=path, role="session", tool_ids=tuple(tools))
+
+
+def _tools(message: Message | None) -> Iterator[str]:
+    if message is not None:
+        pieces = message.parts or (message.content if isinstance(message.content, list) else ())
+        yield from (piece.tool for piece in pieces if piece.tool)
+
+
+def _last_error(events: list[Event]) -> Failure | None:
+    """The error of a request that no answer followed."""
+    for event in reversed(events):
+        if event.type == "assistant":
+            return None
+        noticed = event.payload.event if event.payload else None
+        if noticed is not None and (noticed.name or "").endswith(".api_error"):
+            return failure_of(noticed.error_message, status=noticed.status_code)
+    return None
+
+
+def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
+    return [home / ".qwen" / "projects"]
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Qwen Code chats, `--output-format json` and `stream-json`",
+    kind="sessions",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
+    recognizes=recognizes,
+    read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    kept_by=LogLocations("Qwen Code", _places),
+)

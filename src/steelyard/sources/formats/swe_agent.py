@@ -1,0 +1,132 @@
+"""SWE-agent's trajectories (`.traj`). Its tokens are counted locally; the cost comes from the provider's usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import document, label
+from steelyard.records import Amount, Count, Failure, FailureCause, Usage
+from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.sources.formats._run_values import failure_of, run_from
+
+NAME = "swe-agent"
+CAUSES: dict[str, FailureCause] = {
+    "exit_cost": "agent",
+    "exit_context": "agent",
+    "exit_format": "agent",
+    "exit_forfeit": "agent",
+    "exit_command_timeout": "agent",
+    "exit_total_execution_time": "agent",
+    "exit_api": "infrastructure",
+    "exit_environment_error": "infrastructure",
+    "exit_error": "unknown",
+    "early_exit": "unknown",
+}
+
+
+class Stats(msgspec.Struct):
+    """What the model used."""
+
+    instance_cost: Amount | None = None
+    tokens_sent: Count | None = None
+    tokens_received: Count | None = None
+    api_calls: Count | None = None
+
+
+class Info(msgspec.Struct):
+    """How it ended."""
+
+    exit_status: str | None = None
+    model_stats: Stats | None = None
+    swe_agent_version: str | None = None
+
+
+class Step(msgspec.Struct):
+    """One step."""
+
+    action: Any = None  # Any: the command; absent in steps that only think
+
+
+class Trajectory(msgspec.Struct):
+    """The file."""
+
+    trajectory: list[Step]
+    info: Info
+    replay_config: Any = None  # Any: an object, or the same as a JSON string
+
+
+_TRAJECTORY = msgspec.json.Decoder(Trajectory)
+
+
+def recognizes(head: Head) -> bool:
+    """A trajectory of actions and observations."""
+    return head.has("trajectory", "trajectory[].action", "trajectory[].observation")
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """Yield the run of the trajectory."""
+    trajectory = document(path, _TRAJECTORY)
+    stats = trajectory.info.model_stats or Stats()
+    config = _config(trajectory.replay_config)
+    usage = None
+    if stats.tokens_sent or stats.tokens_received:
+        usage = Usage(input_tokens=stats.tokens_sent, output_tokens=stats.tokens_received)
+    cost = stats.instance_cost or None  # demonstrations and replays state 0
+    failure = _failure(trajectory.info.exit_status)
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": "counted" if usage else "unknown",
+            "cost_usd": "reported" if cost else "unknown",
+            "tool_calls": "counted",
+            "iterations": "reported" if stats.api_calls else "counted",
+        },
+        task=label(_at(config, "problem_statement", "id")) or label(path.name.removesuffix(".traj")) or NAME,
+        agent=NAME,
+        model=label(_at(config, "agent", "model", "name")),
+        outcome="errored" if failure and not str(trajectory.info.exit_status).startswith("submitted") else "not_scored",
+        failure=failure,
+        usage=usage,
+        cost_usd=cost,
+        tool_calls=sum(1 for step in trajectory.trajectory if step.action),
+        iterations=stats.api_calls or len(trajectory.trajectory) or None,
+        extra={"agent_version": trajectory.info.swe_agent_version, "exit_status": trajectory.info.exit_status},
+    )
+    yield RunPart(run=run, path=str(path), role="session")
+
+
+def _config(value: Any) -> Any:  # Any: an object, or the same as a JSON string
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _at(value: Any, *keys: str) -> Any:  # Any: nested JSON
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _failure(status: str | None) -> Failure | None:
+    if status is None:
+        return Failure(cause="unknown", message="no exit status")
+    word = status.removeprefix("submitted").strip(" ()")
+    return failure_of(status, otherwise=CAUSES.get(word, "unknown")) if word else None
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="SWE-agent trajectories",
+    kind="sessions",
+    yields=("cost_usd", "usage (counted locally)", "tool_calls", "iterations", "failure"),
+    recognizes=recognizes,
+    read=read,
+)

@@ -1,0 +1,519 @@
+"""Suggest a mapping for a file: uncertain lines are commented out, and nothing is applied.
+
+A log with several lines per run is detected by an id that recurs with kinds of events that change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from statistics import median_low
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import UnreadableFileError
+from steelyard.files import archive_kind, beginning_of
+from steelyard.records import Rejected
+from steelyard.sources.mappings._conversions import plain_text, shown
+from steelyard.sources.mappings._field_matches import (
+    HEADERS,
+    SURE,
+    Match,
+    header_words,
+    matches,
+    may_be_task,
+    meaning_of,
+    number_signs,
+    plain_letters,
+)
+from steelyard.sources.mappings._layouts import MAX_ROWS, Column, Layout, layout_of
+from steelyard.sources.mappings._mapping import VERSION, Field, Mapping, Numbers, Take, parse_mapping
+from steelyard.sources.mappings._reader import MappedRun, read_mapped
+
+SAMPLES = 3
+FIELDS = ("model", "agent", "attempt", "passed", "impl_rate", "cost_usd", "started_at", "duration_seconds")
+"""The fields of a run that most people look for."""
+OWN_FIELDS = 40
+"""Columns that no field is known for are listed up to this number."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SuggestedMapping:
+    """A suggested mapping, and what it reads of the file as is."""
+
+    text: str
+    """The mapping as TOML, with comments."""
+    runs: int
+    """Runs that it reads of the rows that were looked at."""
+    set_aside: tuple[Rejected, ...]
+    """Rows among them that it rejects, and why."""
+
+    @property
+    def mapping(self) -> Mapping:
+        """The mapping itself."""
+        return parse_mapping(self.text, "suggestion")
+
+    def __repr__(self) -> str:
+        return (
+            f"SuggestedMapping({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows rejected)"
+        )
+
+
+def suggest(paths: Sequence[Path]) -> SuggestedMapping:
+    """A mapping for the first file, and what it reads of the first rows of each."""
+    path = paths[0]
+    if archive_kind(beginning_of(path)[:512]):
+        raise UnreadableFileError(str(path), "is an archive", hint="extract it and name one of its files")
+    layout = layout_of(path)
+    numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
+    draft = _draft(_name(path), layout, numbers)
+    body = "\n".join(draft.lines())
+    # where no column is surely the task, the first that may be is tried out
+    mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "suggestion")
+    claims = [_claim(each, mapping) for each in paths]
+    looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
+    head = [f"Suggested for {shown(path.name)} from {looked}. Check every line before you use it:"]
+    head.append("  steelyard read FILE --map THIS.toml")
+    if draft.lines_of_run is not None:
+        head += draft.lines_of_run.notes()
+    if not draft.has_task:
+        head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
+    opening = "As is," if draft.has_task else "With the first of them,"
+    head += [line for claim in claims for line in claim.lines(opening)]
+    comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
+    set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
+    return SuggestedMapping("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
+
+
+def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
+    draft = _Draft(name, layout, numbers, tuple(matches(layout.columns, numbers)))
+    lines_of_run = event_lines(layout, draft.found)
+    if lines_of_run is not None:
+        # what distinguishes runs is their task only where nothing else is
+        others = [column for column in layout.columns if column is not lines_of_run.key]
+        without_key = replace(draft, found=tuple(matches(others, numbers)))
+        found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
+        return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
+    columns = draft.columns_of_verdicts()
+    remark = f"one value for {len(columns)} runs; use it only if it applies to each of them"
+    weighed = (
+        replace(match, score=SURE / 2, remark=remark) if columns and match.field.startswith(ADDED) else match
+        for match in draft.found
+    )
+    return replace(draft, found=tuple(weighed), unpivoted=tuple(columns))
+
+
+class _Claim(NamedTuple):
+    """What the suggestion reads of the first rows of a file."""
+
+    name: str
+    runs: int
+    set_aside: tuple[Rejected, ...]
+    with_verdict: int = 0
+
+    def lines(self, opening: str) -> Iterator[str]:
+        """Yield the suggestion's comments on the file."""
+        read = f"{opening} it reads {self.runs:,} runs from {shown(self.name)}"
+        rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
+        yield f"{read} and rejects {rows}."
+        if self.runs and not self.with_verdict:
+            yield "No run has a verdict, so no pass rate can be computed: set `outcome` or `passed` below."
+        yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
+
+
+def _claim(path: Path, mapping: Mapping) -> _Claim:
+    try:
+        items = list(islice(read_mapped(path, mapping), MAX_ROWS))
+    except UnreadableFileError as error:
+        return _Claim(path.name, 0, (Rejected(path=str(path), reason=error.message, hint=error.hint),))
+    rejected = tuple(item for item in items if isinstance(item, Rejected))
+    runs = [item.run for item in items if isinstance(item, MappedRun)]
+    with_verdict = sum(run.passed is not None or run.outcome is not None for run in runs)
+    return _Claim(path.name, len(runs), rejected, with_verdict)
+
+
+TASK = "task ="
+_NAME = re.compile(r"[^\W\d_]{2}|^[^\W\d_]")
+"""Two letters in a row or one at the beginning, which numbers and times do not have."""
+_NUMBERED = re.compile(r"(?P<word>\D*?)[\s_#.-]*(?P<number>\d{1,3})")
+ATTEMPT = r"(\d+)\W*$"
+ATTEMPT_WORDS = {"", "r", "run", "lauf", *HEADERS["attempt"]}
+"""What the columns of attempts are called before their number."""
+_NAMED_ATTEMPT = re.compile(
+    rf"(?P<name>.+?)[\W_]+(?P<word>{'|'.join(sorted(ATTEMPT_WORDS - {'', 'r'}))})[\W_]*(?P<number>\d{{1,3}})\W*",
+    re.IGNORECASE,
+)
+"""Several attempts of several models: A run 1, A run 2, B run 1. Without the word, or with r, GPT 5 would be one."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
+"""What would end a comment, or is not allowed in one."""
+
+
+def _name(path: Path) -> str:
+    return re.sub(r"[^\w.-]+", "-", path.stem, flags=re.ASCII).strip("-.")[:60] or "mine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    name: str
+    layout: Layout
+    numbers: Numbers
+    found: tuple[Match, ...]
+    lines_of_run: EventLines | None = None
+    """What makes several lines one run."""
+    unpivoted: tuple[Column, ...] = ()
+    """Columns that are a run each."""
+
+    def lines(self) -> Iterator[str]:
+        """The mapping, line by line."""
+        yield f"mapping = {VERSION}"
+        yield f"name = {_toml(self.name)}"
+        yield ""
+        yield from self._rows()
+        if self.layout.rows.format == "csv":
+            yield "[numbers]"
+            yield f"decimal = {_toml(self.numbers.decimal)}"
+            yield f"thousands = {_toml(self.numbers.thousands)}"
+            yield ""
+        if self.lines_of_run is not None:
+            yield "[group]"
+            yield f"by = {_toml(self.lines_of_run.key.name)}"
+            yield ""
+        yield "[run]"
+        sure = [match for match in self.found if match.score >= SURE]
+        if not self.has("task"):
+            yield from self._task()
+        for match in sure:
+            yield from self._field(match)
+        if self.unpivoted:
+            yield from self._of_columns()
+        yield from self._uncertain({column.name for column in self.unpivoted})
+
+    @property
+    def has_task(self) -> bool:
+        """Whether it is sure what the task is."""
+        return self.has("task") or bool(self.layout.keys)
+
+    def has(self, field: str) -> bool:
+        """Whether it is sure which column is the field."""
+        return any(match.field == field and match.score >= SURE for match in self.found)
+
+    def _rows(self) -> Iterator[str]:
+        yield "[rows]"
+        given = msgspec.to_builtins(self.layout.rows)  # what is not the default
+        for name, value in given.items():
+            yield f"{name} = {_toml(value)}"
+        if self.unpivoted:
+            yield "# each of these columns is a run"
+            yield f"columns = {_toml([column.name for column in self.unpivoted])}"
+        yield from self._where()
+        yield ""
+
+    def _where(self) -> Iterator[str]:
+        """Rows that are much emptier than the others, such as sums, lack a column that all others have."""
+        columns = [match.column for match in self.found if match.score >= SURE]
+        if len(columns) < 3 or self.lines_of_run is not None:
+            return
+        filled = [sum(column.cells[row] is not None for column in columns) for row in range(self.layout.count)]
+        usual = median_low(filled)
+        empty = {row for row, number in enumerate(filled) if number * 2 < usual}
+        if not empty or len(empty) * 3 > len(filled):
+            return
+        for match in sorted(self.found, key=lambda match: match.field not in ("model", "agent")):
+            absent = {row for row, cell in enumerate(match.column.cells) if cell is None}
+            if absent == empty and match.score >= SURE:
+                rows = "1 row is" if len(empty) == 1 else f"{len(empty)} rows are"
+                yield f"# {rows} mostly empty (a total?) and excluded:"
+                yield f'where = {{ {_toml(match.column.name)} = "*" }}'
+                return
+
+    def _task(self) -> Iterator[str]:
+        """The task, which every run needs, from what there is."""
+        if self.layout.keys:
+            yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
+            yield 'task = "$key[0]"'
+            return
+        guesses = [match.column for match in self.found if match.field == "task"]
+        likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
+        yield "# The task: uncomment the correct line."
+        for name in list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]:
+            yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
+            yield f"# {TASK} {_toml(name)}"
+
+    def _like_a_task(self, column: Column) -> tuple[bool, bool, bool, int]:
+        """Whether it is no other field and holds names, no numbers or times, in nearly every row; and how many."""
+        taken = any(match.column.name == column.name and match.score >= SURE for match in self.found)
+        are_names = all(isinstance(cell, str) and _NAME.search(cell) for cell in column.present)
+        is_filled = len(column.present) * 10 >= self.layout.count * 9
+        return not taken, are_names, is_filled, len(set(map(plain_text, column.present)))
+
+    def _field(self, match: Match) -> Iterator[str]:
+        yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} match"
+        if match.remark:
+            yield f"# {match.remark}"
+        yield from _about_errored((match.spec.words or {}).values())
+        yield _line(match)
+
+    def _uncertain(self, unpivoted: Collection[str]) -> Iterator[str]:
+        taken = {match.column.name for match in self.found if match.score >= SURE}.union(unpivoted)
+        doubtful = [match for match in self.found if match.score < SURE]
+        others = [column for column in self.layout.columns if column.name not in taken and column.present]
+        if not others:
+            return
+        given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
+        yield ""
+        yield "# Unused columns: uncomment a line and set its run field:"
+        yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
+        for match in doubtful:
+            if match.column.name in taken or match.field in given:
+                continue
+            taken.add(match.column.name)
+            yield from (line if line.startswith("#") else f"# {line}" for line in self._field(match))
+        keys: set[str] = set()
+        for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
+            key = _custom_field(column.name, keys)
+            keys.add(key)
+            spec = Field(from_=column.name, take=None if self.lines_of_run is None else "first")
+            yield f"# {_cells(column)}"
+            yield f"# {_line(Match(key, column, 0, spec, 0))}"
+
+    def columns_of_verdicts(self) -> list[Column]:
+        """Columns of verdicts that are no field's, where no column is the verdict: one for each model or attempt."""
+        if self.layout.rows.format != "csv" or self.has("verdict"):
+            return []
+        taken = {match.column.name for match in self.found if match.score >= SURE}
+        others = [column for column in self.layout.columns if column.name not in taken and column.present]
+        usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
+        verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
+        fields = ("attempt",) if _are_attempts(verdicts) else ("model", "agent")
+        return verdicts if len(verdicts) > 1 and not all(map(self.has, fields)) else []
+
+    def _of_column_names(self) -> dict[str, str | None]:
+        """Return the fields in the names of these columns, each with the pattern that finds it, if it is a part."""
+        if _are_attempts(self.unpivoted):
+            return {"attempt": ATTEMPT}
+        who = "agent" if self.has("model") else "model"
+        named = [_NAMED_ATTEMPT.fullmatch(column.name) for column in self.unpivoted]
+        parts = {(match["name"], match["number"]) for match in named if match}
+        if self.has("attempt") or len(parts) < len(named) or len({name for name, _ in parts}) * 2 > len(parts):
+            return {who: None}
+        words = "|".join(dict.fromkeys(match["word"] for match in named if match))
+        return {who: rf"^(.+?)[\W_]+(?:{words})[\W_]*\d+\W*$", "attempt": ATTEMPT}
+
+    def _of_columns(self) -> Iterator[str]:
+        for field, pattern in self._of_column_names().items():
+            part = "the number in" if field == "attempt" else "the beginning of"
+            of_name = "the name" if pattern is None else f"{part} the name"
+            yield f"# {of_name} of each column is the {field}"
+            yield _line(Match(field, self.unpivoted[0], SURE, Field(from_="$column", pattern=pattern), 0))
+        words = dict.fromkeys((plain_text(cell) or "") for column in self.unpivoted for cell in column.present)
+        meanings = {word: meaning_of(word) for word in words}
+        yield from _about_errored(meanings.values())
+        yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
+
+
+def _are_attempts(columns: Sequence[Column]) -> bool:
+    """Whether the columns are numbered as attempts are: Run 1, Run 2."""
+    named = [_NUMBERED.fullmatch(column.name.strip()) for column in columns]
+    words = {match["word"].strip().lower() if match else None for match in named}
+    return len(words) == 1 and words <= ATTEMPT_WORDS
+
+
+def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
+    return meaning_of(plain_text(cell) or "") is not None
+
+
+def _about_errored(meanings: Collection[object]) -> Iterator[str]:
+    """Yield a note on errored runs, which users may expect among the failures."""
+    if "errored" in meanings:
+        yield (
+            "# errored runs have no verdict and are excluded from pass rates; "
+            "the option unscored can count them as failed"
+        )
+
+
+def _line(match: Match) -> str:
+    """The field as TOML: the verdict as a flag, or as an outcome where there is more than pass and fail."""
+    name, spec = match.field, match.spec
+    if name == "verdict":
+        name = "outcome" if spec.words else "passed"
+    given: dict[str, Any] = msgspec.to_builtins(spec)
+    return f"{name} = {_toml(given['from'] if list(given) == ['from'] else given)}"
+
+
+def _cells(column: Column) -> str:
+    samples = list(dict.fromkeys(map(shown, column.present)))[:SAMPLES]
+    return f"{shown(column.name)}: {', '.join(samples)}"
+
+
+def _custom_field(name: str, taken: Collection[str]) -> str:
+    """A key for a column of no known field, other than those that are taken."""
+    key = "x_" + (re.sub(r"\W+", "_", plain_letters(name), flags=re.ASCII).strip("_").lower()[:60] or "own")
+    return key if key not in taken else next(each for n in count(2) if (each := f"{key}_{n}") not in taken)
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _toml(value: Any) -> str:  # Any: TOML values
+    """The value as TOML writes it, on one line."""
+    if isinstance(value, dict):
+        keys = [key if _BARE.fullmatch(key) else _toml(key) for key in value]
+        inner = [f"{key} = {_toml(part)}" for key, part in zip(keys, value.values(), strict=True)]
+        return f"{{ {', '.join(inner)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+    return "true" if value is True else "false" if value is False else repr(value)
+
+
+KINDS = 30
+"""A log has few kinds of events."""
+TRIED = 5
+"""Maximum number of columns tried as the one that names these kinds."""
+NEARLY_ALL = 0.8
+"""Of the runs of a log; the first and the last may be cut."""
+EVENT_WORDS = frozenset({"event", "evt"})
+ADDED = ("cost_usd", "duration_seconds", "tool_calls", "iterations", "usage.")
+"""Figures that lines state for their own part of the run."""
+TAKES: dict[str, Take] = {"started_at": "min", "ended_at": "max", "verdict": "last", "impl_rate": "last"}
+"""How one value comes of several that differ; of all others the first counts."""
+SAME = ("agent", "experiment", "tier")
+"""What a run has one of: a column that changes within a run is hardly that, as the names of tools are not the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLines:
+    """What the lines of a run share, and what distinguishes them."""
+
+    key: Column
+    kind: Column
+    runs: Sequence[Sequence[int]]
+    """The lines of each run."""
+
+    @property
+    def has_a_kind_once_a_run(self) -> bool:
+        """Whether some kind of line, such as the start, occurs once in nearly every run."""
+        once: Counter[object] = Counter()
+        for lines in self.runs:
+            kinds = Counter(self.kind.cells[line] for line in lines)
+            once.update(kind for kind, count in kinds.items() if count == 1)
+        return max(once.values(), default=0) >= NEARLY_ALL * len(self.runs)
+
+    def share_with_one(self, column: Column) -> float:
+        """The fraction of runs in which exactly one line has the column."""
+        return sum(len(cells) == 1 for cells in self._cells(column)) / len(self.runs)
+
+    def with_id(self, found: Sequence[Match]) -> list[Match]:
+        """The matches, with shared by the lines of a run as its id."""
+        spec = Field(from_=self.key.name)
+        shared = Match("id", self.key, SURE, spec, len(self.key.present), "shared by the lines of a run")
+        return [shared, *(match for match in found if match.field != shared.field)]
+
+    def of_runs(self, found: Sequence[Match]) -> tuple[Match, ...]:
+        """The matches, each with how one value of a run comes of its lines; the last time is the end.
+
+        Where lines have times, durations of single lines are no sure duration: they leave out the time between.
+        """
+        made = [self._of_run(match) for match in found]
+        started = next((match for match in made if match.field == "started_at" and match.score >= SURE), None)
+        if started is None or not started.spec.take:
+            return tuple(made)
+        made = [
+            _of_single_lines(match) if match.field == "duration_seconds" and match.spec.take else match
+            for match in made
+        ]
+        if not any(match.field in ("ended_at", "duration_seconds") and match.score >= SURE for match in made):
+            ended = msgspec.structs.replace(started.spec, take=TAKES["ended_at"])
+            made.append(replace(started, field="ended_at", spec=ended, remark="the time of the last line"))
+        return tuple(made)
+
+    def _of_run(self, match: Match) -> Match:
+        is_added = match.field.startswith(ADDED)
+        by_run = self._cells(match.column)
+        if all(len(cells if is_added else set(map(plain_text, cells))) < 2 for cells in by_run):
+            return match
+        sums = 'summed over the lines of a run; use take = "last" if lines contain running totals'
+        remarks = "; ".join(text for text in (match.remark, sums if is_added else "") if text)
+        take = "sum" if is_added else TAKES.get(match.field, "first")
+        if match.field in SAME:
+            match, remarks = replace(match, score=SURE / 2), "changes within a run"
+        return replace(match, spec=msgspec.structs.replace(match.spec, take=take), remark=remarks)
+
+    def _cells(self, column: Column) -> list[list[object]]:
+        """What the lines of each run hold."""
+        return [[cell for line in lines if (cell := column.cells[line]) is not None] for lines in self.runs]
+
+    def notes(self) -> Iterable[str]:
+        """Yield what was detected, and how to correct it."""
+        seen = f"{shown(self.key.name)} has {len(self.runs):,} distinct values in {len(self.key.present):,} lines"
+        yield f"Each run seems to have several lines: {seen}, and {shown(self.kind.name)} changes."
+        yield "If each line is a run, remove [group] and every `take`."
+
+
+def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
+    """What makes several lines one run; None where each line seems to be a run, as where most have a verdict."""
+    sure = {match.column.name: match for match in found if match.score >= SURE}
+    verdict = next((match.column for match in sure.values() if match.field == "verdict"), None)
+    if verdict is not None and len(verdict.present) * 2 > layout.count:
+        return None
+    filled = [column for column in layout.columns if len(column.present) * 10 >= layout.count * 9]
+    sparse = [
+        _mask(line for line, cell in enumerate(column.cells) if cell is not None)
+        for column in layout.columns
+        if len(column.present) < layout.count
+    ]
+    kinds = (column for column in filled if column.name not in sure and _tells_events(column, layout, sparse))
+    tried = list(islice(kinds, TRIED))
+    candidates: list[EventLines] = []
+    for key in filled if tried else ():
+        runs = _lines_by_cell(key)
+        if (key.name not in sure or sure[key.name].field in ("task", "id")) and 1 < len(runs) <= layout.count / 2:
+            candidates += [EventLines(key, kind, runs) for kind in tried if kind is not key]
+
+    def likeness(lines: EventLines) -> tuple[float, int]:
+        return 0 if verdict is None else lines.share_with_one(verdict), len(lines.runs)
+
+    return max((lines for lines in candidates if lines.has_a_kind_once_a_run), key=likeness, default=None)
+
+
+def _of_single_lines(duration: Match) -> Match:
+    """The duration as a line that the user has to confirm."""
+    remark = "sum over lines; the times of the first and last line are more reliable"
+    return replace(duration, score=SURE / 2, remark=remark)
+
+
+def _lines_by_cell(key: Column) -> list[list[int]]:
+    found: dict[str | None, list[int]] = defaultdict(list)
+    for line, cell in enumerate(key.cells):
+        if cell is not None:
+            found[plain_text(cell)].append(line)
+    return list(found.values())
+
+
+def _tells_events(column: Column, layout: Layout, sparse: Sequence[int]) -> bool:
+    """Whether it holds a few names, and is called an event or decides which other columns are filled."""
+    if not all(isinstance(cell, str) for cell in column.present):
+        return False
+    kinds = _lines_by_cell(column)
+    if not 2 <= len(kinds) <= min(KINDS, layout.count / 2):
+        return False
+    if EVENT_WORDS & set(header_words(column.name)):
+        return True
+    masks = [_mask(lines) for lines in kinds]
+    return any({0, 1} <= {_share(filled, mask) for mask in masks} for filled in sparse)
+
+
+def _mask(lines: Iterable[int]) -> int:
+    """The lines as bits: a wide file has as many pairs of columns as take long to compare line by line."""
+    return sum(1 << line for line in lines)
+
+
+def _share(filled: int, mask: int) -> int | None:
+    """1 where all of the lines are filled, 0 where none is."""
+    return 1 if filled & mask == mask else 0 if not filled & mask else None

@@ -1,0 +1,231 @@
+"""From paths to runs: walk, decompress, recognize, read in parallel, join."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in
+from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Rejected, Run, RunIds
+from steelyard.scratch import scratch_folder
+from steelyard.sources.formats._catalog import log_format_named
+from steelyard.sources.formats._file_reader import FileResult, ReadJob, read_files
+from steelyard.sources.formats._log_format import PlacedRun, RunPart
+from steelyard.sources.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
+from steelyard.sources.tables._join import assemble
+
+if TYPE_CHECKING:
+    from steelyard.sources.mappings._mapping import Mapping
+    from steelyard.sources.tables._cluster import Cluster
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and their total."""
+
+
+@dataclass(slots=True)
+class GatheringCount:
+    """What a gathering came upon."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    """Files by format."""
+    unknown: list[str] = field(default_factory=list)
+    """Files that no format recognizes."""
+    without_runs: dict[str, int] = field(default_factory=dict)
+    """Files of a known tool that hold no run, such as its configuration: how many, by `tool: name of the file`."""
+    archives: int = 0
+    bytes: int = 0
+
+    def count(self, result: FileResult, file: Found) -> None:
+        """One more file, and what it turned out to be."""
+        if result.kind == "archive":
+            self.archives += not file.alone
+        elif result.kind == "unknown":
+            self.unknown.append(file.shown)
+        elif result.kind == "no_run":
+            name = f"{result.format}: {file.path.name}"
+            self.without_runs[name] = self.without_runs.get(name, 0) + 1
+        elif result.format:
+            self.files[result.format] = self.files.get(result.format, 0) + 1
+            self.bytes += file.size
+
+
+def gather(
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,  # noqa: A002 # the user's word for it
+    mapping: Mapping | None = None,
+    workers: int | None = None,
+    cluster: Cluster | None = None,
+    progress: Progress | None = None,
+    tally: GatheringCount | None = None,
+    own_records: Callable[[Path, str], None] | None = None,
+) -> Iterator[Gathered]:
+    """The runs of all files below the paths, what was rejected, and findings.
+
+    Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
+    else is put together when all files have been read, since several may report one run. With a mapping, it
+    alone reads: the files that were named, and in folders and archives those that it takes by their names. With a
+    cluster, its workers read, our own records too.
+    """
+    if format is not None:
+        log_format_named(format)
+    if mapping is not None:
+        own_records = None
+    counted = tally if tally is not None else GatheringCount()
+    with without_collection():
+        if cluster is not None:
+            from steelyard.sources.tables._cluster import How, gathered_on  # only those who have a cluster need it
+
+            yield from gathered_on(cluster, paths, How(format, mapping, progress), counted)
+        else:
+            yield from _gathered(paths, _Reading(format, mapping, workers, progress), counted, own_records)
+
+
+class NamedRun(NamedTuple):
+    """A run that counts, and its id: its own, or the one that is made from its content."""
+
+    id: str
+    entry: PlacedRun
+
+    @property
+    def run(self) -> Run:
+        """The run under its id."""
+        run = self.entry.run
+        return run if run.id is not None else msgspec.structs.replace(run, id=self.id)
+
+
+def each_once(gathered: Iterable[Gathered], labels: Labels = NO_LABELS) -> Iterator[NamedRun | Rejected | Finding]:
+    """Each run once, under its id and with its labels; at the end the findings about them."""
+    ids, labeler = RunIds(), Labeler(labels)
+    for item in gathered:
+        if not isinstance(item, PlacedRun):
+            yield item
+            continue
+        streamed = item.format is not None  # our own records may be more than memory holds
+        id_ = ids.admit(item.run, path=item.path, line=item.line, in_memory=not streamed)
+        if isinstance(id_, Rejected):
+            yield id_
+        elif id_ is not None:
+            run = labeler.label(item.run, item.path, item.line)
+            if isinstance(run, Rejected):
+                yield run
+            else:
+                yield NamedRun(id_, item if run is item.run else msgspec.structs.replace(item, run=run))
+    yield from (*ids.findings(), *labeler.findings())
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Many records are made and none of them in circles: looking for circles would take a sixth of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How files are read."""
+
+    format: str | None
+    mapping: Mapping | None
+    workers: int | None
+    progress: Progress | None
+
+
+def _gathered(
+    paths: Sequence[Path],
+    how: _Reading,
+    counted: GatheringCount,
+    own_records: Callable[[Path, str], None] | None,
+) -> Iterator[Gathered]:
+    seen = SeenFiles()
+    parts: list[RunPart] = []
+    shown: dict[Path, str] = {}
+    copies: dict[str, str] = {}
+    with scratch_folder() as scratch:
+        files: list[Found] = []
+        absent: list[Rejected] = []
+        for item in files_below(paths, scratch):
+            if isinstance(item, Found):
+                files.append(item)
+            elif isinstance(item, Rejected):
+                absent.append(item)
+            else:
+                yield item
+        round_number = 0
+        while files:
+            round_number += 1
+            reading = _Round(files, how, counted)
+            for result, file in reading.results():
+                parts += shown_parts(result, file)
+                yield from shown_items(result, file)
+                if any(part.run.id is None for part in result.parts):
+                    shown[file.path] = file.shown
+                    if (earlier := seen.again(file.path)) in shown:
+                        copies[file.shown] = shown[earlier]
+                by_place = how.mapping is not None and how.mapping.reads_its_place
+                if result.kind == "own" and not by_place and seen.again(file.path):
+                    yield file_repeated(file.shown)
+                elif result.kind == "own" and own_records is not None and not file.depth:
+                    own_records(file.path, str(result.format))
+                elif result.kind == "own":
+                    yield from own_items(file, str(result.format), how.mapping)
+            files = []
+            for number, archive in enumerate(reading.archives):
+                for inside in files_in(archive, scratch / f"{round_number}-{number}"):
+                    if isinstance(inside, Rejected):
+                        yield inside
+                    else:
+                        files.append(inside)
+        yield from absent
+        yield from assemble(parts, copies)
+
+
+@dataclass(slots=True)
+class _Round:
+    """One round over files; archives that it meets are for the next."""
+
+    files: Sequence[Found]
+    how: _Reading
+    tally: GatheringCount
+    archives: list[Found] = field(default_factory=list)
+
+    def results(self) -> Iterator[tuple[FileResult, Found]]:
+        """Results in the order of the files, each as soon as those before it are there."""
+        total = sum(file.size for file in self.files)
+        early: dict[int, FileResult] = {}
+        following = done = 0
+        for result in self._read():
+            early[result.number] = result
+            done += self.files[result.number].size
+            if self.how.progress:
+                self.how.progress(done, total)
+            while following in early:
+                file = self.files[following]
+                ready = early.pop(following)
+                following += 1
+                self._count(ready, file)
+                yield ready, file
+
+    def _read(self) -> Iterator[FileResult]:
+        mapping = self.how.mapping
+        if mapping is not None:
+            return (mapped_result(number, file, mapping) for number, file in enumerate(self.files))
+        format_name = self.how.format
+        jobs = [(ReadJob(n, file.location, file.named, format_name), file.size) for n, file in enumerate(self.files)]
+        return read_files(jobs, workers=self.how.workers)
+
+    def _count(self, result: FileResult, file: Found) -> None:
+        if result.kind == "archive":
+            self.archives.append(file)
+        self.tally.count(result, file)

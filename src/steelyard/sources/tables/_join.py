@@ -1,0 +1,397 @@
+"""Join parts: what a harness, an agent's log, a test report and a recording state of the same run becomes one Run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from types import MappingProxyType
+
+import msgspec
+
+from steelyard.files import file_repeated
+from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
+from steelyard.sources.formats._log_format import PlacedRun, Precedence, RunPart
+from steelyard.sources.formats._run_values import itemized, tokens_in
+from steelyard.sources.tables._sessions import (
+    Building,
+    difference,
+    merged_sessions,
+    repeated_run,
+    share_calls,
+    weakest,
+    with_totals,
+)
+
+PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
+HARNESS_DIFFERENCE = 0.01
+"""From this share on, a harness's count that differs from the agent's own is a finding."""
+
+_OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "experiment")
+"""Fields that only a trial's own record sets, whatever the agent's log has."""
+
+
+_TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
+"""Fields with a provenance in the run."""
+
+
+PartPlace = tuple[bool, str, int, str]
+"""Whether a whole file is meant, which comes last; path, line and id: the order of the runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """What parts were joined to, each with the place that orders it."""
+
+    trial_notes: Sequence[tuple[PartPlace, Rejected | Finding]]
+    """Rejections and findings about trials that several files report."""
+    copied_calls: int
+    """How many calls are in a session other than the one they were made in."""
+    runs: Iterator[tuple[PartPlace, PlacedRun | Finding]]
+    """The runs, what should be known of each before it, and at the end the files that add nothing."""
+
+
+def assemble(
+    parts: Iterable[RunPart], copied_files: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[PlacedRun | Rejected | Finding]:
+    """The runs, in the order of their places, and what should be known of them.
+
+    `copied_files` names, for a file with the same bytes as one before, that one.
+    """
+    joined = join(parts, copied_files)
+    yield from (item for _, item in joined.trial_notes)
+    yield from calls_counted_once(joined.copied_calls)
+    yield from (item for _, item in joined.runs)
+
+
+def calls_counted_once(copies: int) -> Iterator[Finding]:
+    """Yield the finding about calls that several sessions contain."""
+    if copies:
+        message = f"{copies:,} calls appear in more than one session; each is counted once, in the session that made it"
+        yield Finding(code="copied_calls", severity="info", message=message)
+
+
+def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> JoinResult:
+    """The same, with what orders it: parts that have nothing to do with each other may be joined apart."""
+    ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
+    roles: dict[str, list[RunPart]] = {}
+    for part in ordered:
+        roles.setdefault(part.role, []).append(part)
+    owners, trial_notes = _owners(roles.get("owner", []))
+    sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
+    sessions = _with_subagents(sessions)
+    for session in sessions:
+        with_totals(session)
+    sessions = _reported_once(sessions)
+    sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
+    sessions = _folded(owners, sessions)
+    reports = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
+    alone = [report for report in reports if not _attached(report, owners, sessions)]
+    return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files))
+
+
+def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
+    """Trials by id. The same trial in two files is one; the fullest file leads, and others fill in what it lacks."""
+    groups: dict[tuple[str, str], list[Building]] = {}
+    for number, part in enumerate(parts):
+        building = Building.of(part)
+        groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
+    trials: list[Building] = []
+    notes: list[tuple[PartPlace, Rejected | Finding]] = []
+    for group in groups.values():
+        if len(group) == 1:
+            trials += group
+            continue
+        place = _place(group[0])
+        group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
+        first = group[0]
+        for other in group[1:]:
+            if _contradicts(first.run, other.run):
+                reason = f"id {first.run.id!r} has a different verdict or cost in {first.path}"
+                notes.append((place, Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict")))
+            else:
+                notes.append((place, repeated_run(first, other)))
+                first.run = _filled(first.run, other.run)
+                first.owns = first.owns or other.owns
+        trials.append(first)
+    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), notes
+
+
+def _richness(run: Run) -> int:
+    return sum(1 for name in run.__struct_fields__ if getattr(run, name) not in (None, ()))
+
+
+def _contradicts(a: Run, b: Run) -> bool:
+    verdicts = a.passed is not None and b.passed is not None and a.passed != b.passed
+    costs = a.cost_usd is not None and b.cost_usd is not None and abs(a.cost_usd - b.cost_usd) > 1e-9
+    return verdicts or costs
+
+
+def _filled(run: Run, other: Run) -> Run:
+    """The run with the other's values where it has none."""
+    fields = {
+        name: getattr(other, name)
+        for name in run.__struct_fields__
+        if getattr(run, name) in (None, ()) and getattr(other, name) is not None
+    }
+    if run.judgments and other.judgments and not any(judgment.criteria for judgment in run.judgments):
+        fields["judgments"] = (
+            other.judgments if any(judgment.criteria for judgment in other.judgments) else run.judgments
+        )
+    provenance = {**(other.provenance or {}), **(run.provenance or {})}
+    extra = {**(other.extra or {}), **(run.extra or {})}
+    return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
+
+
+def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
+    """Subagents that have logs of their own become part of the session that started them."""
+    by_id = {(session.family, session.run.id): session for session in sessions}
+    main_sessions: list[Building] = []
+    for session in sessions:
+        home, seen = session, {id(session)}
+        while home.parent is not None and (home.family, home.parent) in by_id:
+            home = by_id[(home.family, home.parent)]
+            if id(home) in seen:
+                break  # logs that name each other as parents
+            seen.add(id(home))
+        if home is session:
+            main_sessions.append(session)
+            continue
+        calls = (*(home.run.calls or ()), *(session.run.calls or ()))
+        home.tool_ids |= session.tool_ids
+        home.notes += session.notes
+        home.lacks_lines |= session.lacks_lines
+        costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
+        tools = (home.run.tool_calls, session.run.tool_calls)
+        home.change(
+            calls=calls or None,
+            usage=add_usage((home.run.usage, session.run.usage)),
+            tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
+            ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
+            cost_usd=sum_in_order(costs) if costs else None,
+        )
+        if len(costs) == 1:
+            home.how(cost_usd="lower_bound")
+    return main_sessions
+
+
+def _reported_once(sessions: list[Building]) -> list[Building]:
+    """Sessions without those that were derived from another's own log, as telemetry is; what they add is taken."""
+    own = {session.run.id: session for session in sessions if session.declared.precedence != "last"}
+    kept = []
+    for session in sessions:
+        home = own.get(session.run.id) if session.run.id is not None else None
+        if home is None or home is session:
+            kept.append(session)
+            continue
+        added = {name for name in _TELLING if getattr(home.run, name) is None}
+        words = {name: word for name, word in (session.run.provenance or {}).items() if name in added}
+        calls, seen = home.run.calls or (), [call for call in session.run.calls or () if not call.summed]
+        if calls and all(call.summed for call in calls):
+            home.change(calls=itemized(seen, calls) or calls)
+        ended = session.run.ended_at if home.run.duration_seconds is None else None  # the stated duration is surer
+        other = msgspec.structs.replace(session.run, provenance=None, source=None, ended_at=ended)
+        home.run = _filled(home.run, other)
+        for name, word in words.items():
+            home.how(**{name: word})
+        home.notes += session.notes
+    return kept
+
+
+def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:
+    """Sessions with the verdicts on their tasks; predictions and verdicts of no session are runs themselves."""
+    judged = list(sessions)
+    agents: dict[str, set[str | None]] = {session.run.task: set() for session in sessions}
+    for part in predictions:
+        known = agents.get(part.run.task)
+        if known is None or known - {part.run.agent}:
+            judged.append(Building.of(part))
+            agents.setdefault(part.run.task, set()).add(part.run.agent)
+    places = _VerdictIndex(judged)
+    for part in verdicts:
+        same = places.may_be_of(part.run)
+        if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
+            same[0].run = _verdict(same[0].run, part.run)
+        else:
+            judged.append(Building.of(part))
+            places.add(judged[-1])
+    return judged
+
+
+class _VerdictIndex:
+    """Runs by task, and by agent and experiment where both are known: a verdict looks at few of them."""
+
+    def __init__(self, buildings: Sequence[Building]) -> None:
+        self._all: dict[str, list[Building]] = {}
+        self._open: dict[str, list[Building]] = {}
+        self._exact: dict[tuple[str, str, str], list[Building]] = {}
+        for building in buildings:
+            self.add(building)
+
+    def add(self, building: Building) -> None:
+        run = building.run
+        self._all.setdefault(run.task, []).append(building)
+        if building.role == "session" or run.agent is None or run.experiment is None:
+            self._open.setdefault(run.task, []).append(building)
+        else:
+            self._exact.setdefault((run.task, run.agent, run.experiment), []).append(building)
+
+    def may_be_of(self, verdict: Run) -> list[Building]:
+        """The run that the verdict can be on; two where there are more."""
+        if verdict.agent is None or verdict.experiment is None:
+            looked_at: Iterable[Building] = self._all.get(verdict.task, ())
+        else:
+            exact = self._exact.get((verdict.task, verdict.agent, verdict.experiment), ())
+            looked_at = chain(self._open.get(verdict.task, ()), exact)
+        return list(islice((building for building in looked_at if _may_be_of(verdict, building)), 2))
+
+
+def _may_be_of(verdict: Run, building: Building) -> bool:
+    """Whether the verdict can be on this run: a session names its agent and experiment in its own way."""
+    run, is_session = building.run, building.role == "session"
+    return run.task == verdict.task and all(
+        is_session or None in (ours, theirs) or ours == theirs
+        for ours, theirs in ((run.agent, verdict.agent), (run.experiment, verdict.experiment))
+    )
+
+
+def _verdict(run: Run, verdict: Run) -> Run:
+    taken = msgspec.structs.replace(run, outcome=None, passed=None)
+    return (
+        _filled(taken, msgspec.structs.replace(verdict, provenance=None))
+        if verdict.passed is None
+        else msgspec.structs.replace(
+            _filled(taken, verdict), provenance={**(run.provenance or {}), "passed": "reported"}
+        )
+    )
+
+
+def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Building]:
+    """Fold sessions in an owner's folder into its trial; the others are runs themselves."""
+    places = _places(owners)
+    inner: dict[int, list[Building]] = {}
+    alone: list[Building] = []
+    for session in sessions:
+        owner = _above(places, session.folder)
+        if owner is None:
+            alone.append(session)
+        else:
+            inner.setdefault(id(owner), []).append(session)
+    for owner in owners:
+        if id(owner) in inner:
+            _fold(owner, inner[id(owner)])
+    return alone
+
+
+def _places(owners: Sequence[Building]) -> dict[str, Building]:
+    return {owner.owns: owner for owner in owners if owner.owns}
+
+
+def _above(places: dict[str, Building], folder: str) -> Building | None:
+    """The owner of the nearest folder around."""
+    while folder:
+        if folder in places:
+            return places[folder]
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def _fold(owner: Building, sessions: Sequence[Building]) -> None:
+    """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
+    _, family = min((PRECEDENCES.index(session.declared.precedence), session.family) for session in sessions)
+    chosen = [session for session in sessions if session.family == family]
+    for session in chosen:
+        owner.notes += session.notes
+    run = owner.run
+    usage = add_usage(session.run.usage for session in chosen)
+    sure = all((session.run.provenance or {}).get("usage") == "reported" for session in chosen)
+    gap = difference(run.usage, usage)
+    if usage is not None and (run.usage is None or sure):
+        if gap > HARNESS_DIFFERENCE and sure:
+            stated = f"the harness reports {tokens_in(run.usage):,} tokens and the agent's log {tokens_in(usage):,}"
+            message = f"{stated}; the log is used"
+            owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
+        word = "reported" if sure else weakest(chosen, "usage")
+        owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
+        owner.how(usage=word)
+    elif run.usage is not None and any(
+        note.code == "token_contradiction" and session.run.usage and session.run.usage.input_tokens is None
+        for session in chosen
+        for note in session.notes
+    ):
+        owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
+        owner.how(usage="lower_bound")
+    filling = chosen[0].run
+    for session in chosen[1:]:
+        filling = _filled(filling, session.run)
+    provenance = {
+        k: v
+        for k, v in (filling.provenance or {}).items()
+        if k not in ("usage", "passed") and not k.startswith("usage.")
+    }
+    if run.cost_usd is None and filling.cost_usd is not None:
+        owner.how(cost_usd=provenance.get("cost_usd"))
+    owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=provenance, **dict.fromkeys(_OWN)))
+    if owner.run.tool_calls is not None and len(chosen) > 1:
+        owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
+
+
+def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
+    """Attach a test report or a recording to the run in its folder; False when there is none, or more than one."""
+    home = _above(_places(owners), report.folder)
+    if home is None:
+        neighbors = [building for building in (*owners, *sessions) if building.folder == report.folder]
+        if len(neighbors) != 1:
+            if neighbors:
+                message = f"next to {len(neighbors)} runs; assigned to none of them"
+                report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
+            return False
+        home = neighbors[0]
+    name = report.path.rpartition("/")[2]
+    if report.role == "tests":
+        if home.run.tests is None or home.declared.kind == "tests":
+            home.change(tests=_together(home.run.tests, report.run.tests))
+            home.how(tests="reported")
+            if home.run.passed is None and home.run.outcome in (None, "not_scored"):
+                home.change(outcome=report.run.outcome)
+        return True
+    extra = dict(home.run.extra or {})
+    recordings = dict(extra.get("x_recordings") or {})
+    recordings[name] = {key.removeprefix("x_"): value for key, value in (report.run.extra or {}).items()}
+    home.change(extra=extra | {"x_recordings": dict(sorted(recordings.items()))})
+    if home.run.started_at is None and home.run.ended_at is None and name != "tests.cast":
+        home.change(started_at=report.run.started_at, ended_at=report.run.ended_at)
+    return True
+
+
+def _together(a: TestResults | None, b: TestResults | None) -> TestResults | None:
+    if a is None or b is None:
+        return a or b
+    pairs = ((getattr(a, name) or (), getattr(b, name) or ()) for name in ("passed", "failed", "errors"))
+    passed, failed, errors = (tuple(dict.fromkeys((*first, *second))) for first, second in pairs)
+    return TestResults(passed=passed, failed=failed, errors=errors)
+
+
+def _place(building: Building) -> PartPlace:
+    return False, building.path, building.line or 0, building.run.id or ""
+
+
+def _entries(
+    buildings: Sequence[Building], copied_files: Mapping[str, str]
+) -> Iterator[tuple[PartPlace, PlacedRun | Finding]]:
+    """What was put together; a copy of a file of runs without ids counts once, as a file of our own records does."""
+    originals = set(copied_files.values())
+    nameless = [building for building in buildings if building.run.id is None]
+    known = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
+    repeated: set[str] = set()
+    for building in sorted(buildings, key=_place):
+        run, original, place = building.run, copied_files.get(building.path), _place(building)
+        if run.id is None and original is not None and (original, content_digest(run)) in known:
+            repeated.add(building.path)
+            continue
+        if building.notes:
+            yield from ((place, note) for note in building.notes)
+        if run.usage is None and run.calls and not building.named:
+            run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
+        yield place, PlacedRun(run, building.path, building.line)
+    yield from (((True, path, 0, ""), file_repeated(path)) for path in sorted(repeated))

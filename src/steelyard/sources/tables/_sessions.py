@@ -1,0 +1,417 @@
+"""Merge sessions that several files report, count a call that several sessions contain once, and add up totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from steelyard.records import (
+    Call,
+    Finding,
+    Place,
+    Provenance,
+    Run,
+    Usage,
+    add_usage,
+    content_digest,
+    repeated_finding,
+    sum_in_order,
+)
+from steelyard.sources.formats._catalog import log_format_named
+from steelyard.sources.formats._log_format import LogFormat, Role, RunPart
+from steelyard.sources.formats._run_values import busiest_model, itemized, tokens_in
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Building:
+    """A run while it is put together from parts."""
+
+    run: Run
+    path: str
+    line: int | None
+    role: Role
+    owns: str | None = None
+    parent: str | None = None
+    tool_ids: dict[str, None] = field(default_factory=dict)
+    copied: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
+    notes: list[Finding] = field(default_factory=list)
+    lacks_lines: bool = False
+
+    @classmethod
+    def of(cls, part: RunPart) -> Building:
+        """The beginning, from one part."""
+        return cls(
+            run=part.run,
+            path=part.path,
+            line=part.line,
+            role=part.role,
+            owns=part.owns,
+            parent=part.parent,
+            tool_ids=dict.fromkeys(part.tool_ids),
+            copied=set(part.copied),
+            doubtful=set(part.doubtful),
+            notes=list(part.notes),
+            lacks_lines=part.lacks_lines,
+        )
+
+    @property
+    def format(self) -> str:
+        """The format it was read from."""
+        return (self.run.source and self.run.source.format) or ""
+
+    @property
+    def declared(self) -> LogFormat:
+        """What that format declares of itself."""
+        return log_format_named(self.format)
+
+    @property
+    def family(self) -> str:
+        """The tool whose session it is."""
+        return self.declared.family
+
+    @property
+    def folder(self) -> str:
+        """Its folder."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def named(self) -> bool:
+        """Whether every call has an id, so that the run's tokens are exactly its calls'."""
+        return bool(self.run.calls) and all(call.id is not None for call in self.run.calls or ())
+
+    def change(self, **fields: Any) -> None:  # Any: fields of a Run
+        """Replaces fields of the run."""
+        self.run = msgspec.structs.replace(self.run, **fields)
+
+    def how(self, **words: Provenance | None) -> None:
+        """Set the provenance of fields; dots in names are written as two underscores."""
+        known = dict(self.run.provenance or {})
+        for name, word in words.items():
+            key = name.replace("__", ".")
+            if word is None:
+                known.pop(key, None)
+            else:
+                known[key] = word
+        self.change(provenance=dict(sorted(known.items())) or None)
+
+
+def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
+    """One building a session, in the order of the first part of each."""
+    buildings = [Building.of(part) for part in parts]
+    nameless = {building.family for building in buildings if not building.run.id and building.tool_ids}
+    homes = {
+        (family, tool): building.run.id
+        for building in buildings
+        if building.run.id and (family := building.family) in nameless
+        for tool in building.tool_ids
+    }
+    groups: dict[tuple[str, str], list[Building]] = {}
+    for number, building in enumerate(buildings):
+        # A log that does not name its session belongs to the one whose tool calls it shows.
+        id_ = building.run.id or _first(homes.get((building.family, tool)) for tool in building.tool_ids)
+        groups.setdefault((building.family, id_) if id_ else ("", str(number)), []).append(building)
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
+
+
+def _merged(group: Sequence[Building]) -> Building:
+    group = sorted(group, key=_leading)
+    first = group[0]
+    runs = [building.run for building in group]
+    for other in group[1:]:
+        if _tells_the_same(first, other):
+            first.notes.append(repeated_run(first, other))
+        first.tool_ids |= other.tool_ids
+        first.notes += other.notes
+    totals = [building for building in group if building.run.usage is not None and not building.named]
+    last = max(
+        group,
+        key=lambda building: (
+            building.run.outcome == "errored",
+            building.run.ended_at or building.run.started_at or _NEVER,
+        ),
+    )
+    final = totals[-1].run if totals else last.run
+    first.change(
+        experiment=_first(run.experiment for run in runs),
+        model=_first(run.model for run in (*(building.run for building in totals), *runs)),
+        started_at=min((run.started_at for run in runs if run.started_at), default=None),
+        ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
+        outcome=final.outcome,
+        failure=final.failure,
+        success=_first(run.success for run in runs),
+        iterations=_iterations(group),
+        files_created=_files_created(runs),
+        extra=_extras(runs),
+        provenance=_together(run.provenance for run in runs),
+    )
+    fullest = next((run for run in runs if run.iterations == first.run.iterations), first.run)
+    first.how(iterations=(fullest.provenance or {}).get("iterations"))
+    if totals:
+        _take_totals(first, totals, group)
+    else:
+        cost = _cost(group)  # before the first part takes the others' calls
+        _take_calls(first, group)
+        called_none = not first.tool_ids and all(run.tool_calls == 0 for run in runs)
+        first.change(cost_usd=cost, tool_calls=0 if called_none else None)
+    return first
+
+
+def _leading(building: Building) -> tuple[bool, bool, str, int]:
+    return building.run.id is None, not building.declared.leads_family, building.path, building.line or 0
+
+
+def _tells_the_same(first: Building, other: Building) -> bool:
+    """Whether two logs of one format are copies, and not parts of a session that continues in another file."""
+    if first.format != other.format or other.run.id is None:
+        return False
+    if first.run.calls is None and other.run.calls is None:
+        return content_digest(_without_place(first.run)) == content_digest(_without_place(other.run))
+    calls = {call.id or call for call in first.run.calls or ()}
+    return any((call.id or call) in calls for call in other.run.calls or ())
+
+
+def _without_place(run: Run) -> Run:
+    return msgspec.structs.replace(run, source=None)
+
+
+def repeated_run(first: Building, other: Building) -> Finding:
+    """Return the finding about a run that another file reports too."""
+    place = other.path if other.line is None else f"{other.path}:{other.line}"
+    return repeated_finding([Place(where=place, message=f"{first.run.id}, as in {first.path}")])
+
+
+def _cost(group: Sequence[Building]) -> float | None:
+    """Add up the costs of parts with different calls; of parts with the same calls, the fullest counts."""
+    seen: set[str | None] = set()
+    costs: list[float] = []
+    for building in sorted(group, key=lambda building: (-len(building.run.calls or ()), building.path)):
+        ids = {call.id for call in building.run.calls or ()}
+        if building.run.cost_usd is not None and not ids & seen:
+            costs.append(building.run.cost_usd)
+            seen |= ids
+    return sum_in_order(costs) if costs else None
+
+
+def _iterations(group: Sequence[Building]) -> int | None:
+    """The fullest part's; where each part is one call, their number."""
+    counts = [building.run.iterations for building in group if building.run.iterations]
+    if all(len(building.run.calls or ()) == 1 and building.named for building in group):
+        return len({call.id for building in group for call in building.run.calls or ()})
+    return max(counts, default=None)
+
+
+def _first(values: Iterable[Any]) -> Any:  # Any: values of one field
+    return next((value for value in values if value is not None), None)
+
+
+def _together(words: Iterable[dict[str, Provenance] | None]) -> dict[str, Provenance] | None:
+    """How fields came by the last part that knows."""
+    known: dict[str, Provenance] = {}
+    for part in words:
+        known |= {name: word for name, word in (part or {}).items() if word != "unknown" or name not in known}
+    return known or None
+
+
+def _files_created(runs: Sequence[Run]) -> tuple[str, ...] | None:
+    """Return all files that the parts name; None when no part reports files."""
+    reported = [run.files_created for run in runs if run.files_created is not None]
+    return tuple(dict.fromkeys(path for paths in reported for path in paths)) if reported else None
+
+
+def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of x_ keys
+    extras: dict[str, Any] = {}
+    for run in reversed(runs):
+        extras |= run.extra or {}
+    return extras or None
+
+
+def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Building]) -> None:
+    """Stated totals win over counted calls; each call is kept as far as they allow, so that more logs add detail."""
+    distinct = _of_different_calls(first, totals)
+    costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
+    stated = [call for building in distinct for call in building.run.calls or ()]
+    usage = add_usage(building.run.usage for building in distinct)
+    by_model: dict[str | None, list[Call]] = {}
+    for call in stated or [Call(usage=usage, summed=True)]:
+        by_model.setdefault(call.model, []).append(call)
+    sums = [_summed(calls) for calls in by_model.values()]
+    seen = [call for call, _ in _each_call(group).values() if not call.summed]
+    calls = itemized(seen, sums) if seen else None
+    counted = add_usage(call.usage for call in seen)
+    if calls is None and tokens_in(counted) > tokens_in(usage):  # the totals are of a part of the session
+        _take_calls(first, group)
+        first.change(usage=counted, calls=tuple(seen), cost_usd=None, tool_calls=None)
+        first.how(usage="lower_bound" if first.doubtful else "counted", cost_usd="unknown")
+        return
+    first.doubtful = set()
+    first.lacks_lines = any(building.lacks_lines for building in distinct)
+    first.change(
+        usage=add_usage(call.usage for call in calls) if calls else usage,
+        calls=calls or (tuple(sums) if stated else None),
+        cost_usd=sum_in_order(costs) if costs else None,
+        tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
+    )
+    first.how(usage=weakest(distinct, "usage"), cost_usd=weakest(distinct, "cost_usd") if costs else "unknown")
+
+
+def weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
+    """How a sum came: as its least sure part."""
+    words = [(building.run.provenance or {}).get(name) for building in buildings]
+    return "lower_bound" if "lower_bound" in words else _first(words)
+
+
+def _of_different_calls(first: Building, totals: Sequence[Building]) -> list[Building]:
+    """Return the totals that are not of the same calls."""
+    distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
+    own = [building for building in distinct if building.declared.leads_family]
+    others = [building for building in distinct if not building.declared.leads_family]
+    if not first.declared.totals_add_up:
+        own, others = distinct, []
+    largest = max(
+        own, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())), default=None
+    )
+    if largest is None:
+        return others
+    together = sum(tokens_in(building.run.usage) for building in others)
+    return others if together > tokens_in(largest.run.usage) else [largest]
+
+
+def _summed(calls: Sequence[Call]) -> Call:
+    if len(calls) == 1:
+        return calls[0]
+    return Call(model=calls[0].model, usage=add_usage(call.usage for call in calls), summed=True)
+
+
+def _each_call(group: Sequence[Building]) -> dict[str, tuple[Call, bool]]:
+    """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
+    calls_by_key: dict[str, tuple[Call, bool]] = {}
+    for building in group:
+        for number, call in enumerate(building.run.calls or ()):
+            key = call.id or f"{building.path} {number}"
+            doubtful = call.id in building.doubtful
+            before = calls_by_key.get(key)
+            if before is None or _output(call) > _output(before[0]):
+                calls_by_key[key] = call, doubtful
+            elif before[1] and not doubtful and _output(call) == _output(before[0]):
+                calls_by_key[key] = before[0], False
+    return calls_by_key
+
+
+def _take_calls(first: Building, group: Sequence[Building]) -> None:
+    calls_by_key = _each_call(group)
+    first.copied |= {call.id for building in group for call in building.run.calls or () if call.id in building.copied}
+    first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
+    first.lacks_lines = any(building.lacks_lines for building in group)
+    first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
+
+
+def _output(call: Call) -> int:
+    return (call.usage.output_tokens or 0) if call.usage else 0
+
+
+def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
+    """Gives a call that several sessions hold to the one it was made in; sessions that only copy others are left out.
+
+    A copy is known by its own mark, else by the session that started first and, of those, ended first.
+    """
+    if not _have_calls_in_common(sessions):
+        return list(sessions), 0
+    first: dict[str, dict[str | None, int]] = {}
+    shared: dict[tuple[str, str], list[int]] = {}
+    for index, session in enumerate(sessions):
+        holder = first.setdefault(session.family, {})
+        for call in session.run.calls or ():
+            home = holder.setdefault(call.id, index) if call.id is not None else index
+            if home != index:
+                shared.setdefault((session.family, str(call.id)), [home]).append(index)
+    lost: dict[int, set[str]] = {}
+    for (_, id_), indices in shared.items():
+        home = min(indices, key=lambda index: _age(sessions[index], id_))
+        for index in indices:
+            if index != home:
+                lost.setdefault(index, set()).add(id_)
+    kept: list[Building] = []
+    for index, session in enumerate(sessions):
+        gone = lost.get(index)
+        if gone:
+            rest = tuple(call for call in session.run.calls or () if call.id not in gone)
+            if not rest:
+                continue
+            session.change(calls=rest, usage=None, model=None)
+            if session.run.cost_usd is not None:  # it is of the copied calls too
+                session.change(cost_usd=None)
+                session.how(cost_usd="unknown")
+            session.doubtful -= gone
+        kept.append(session)
+    return kept, sum(len(gone) for gone in lost.values())
+
+
+def _have_calls_in_common(sessions: Sequence[Building]) -> bool:
+    """Whether an id occurs twice in a family, as it seldom does: faster to check than which one."""
+    ids: dict[str, list[str | None]] = {}
+    for session in sessions:
+        ids.setdefault(session.family, []).extend([call.id for call in session.run.calls or ()])
+    return any(len(set(each)) < len(each) for each in ids.values())
+
+
+def _age(session: Building, id_: str) -> tuple[bool, datetime, datetime, str]:
+    run = session.run
+    return id_ in session.copied, run.started_at or _NEVER, run.ended_at or _NEVER, run.id or session.path
+
+
+def with_totals(session: Building) -> None:
+    """Adds up what the parts left open: tokens of the calls, tools, the model that did most."""
+    run = session.run
+    if run.usage is None and session.named:
+        before = (run.provenance or {}).get("usage")
+        sure: Provenance = (
+            "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
+        )
+        usage = add_usage(call.usage for call in run.calls or ())
+        session.change(usage=usage)
+        session.how(
+            usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
+        )
+    if run.tool_calls is None and (session.tool_ids or session.declared.shows_every_tool_call):
+        session.change(tool_calls=len(session.tool_ids))
+        session.how(tool_calls="counted")
+    if run.model is None:
+        session.change(model=busiest_model(run.calls or ()))
+    if run.iterations is not None and "iterations" not in (run.provenance or {}):
+        session.how(iterations="counted")
+    if run.cost_usd is None and "cost_usd" not in (run.provenance or {}):
+        session.how(cost_usd="unknown")
+    if session.run.usage is None and "usage" not in (session.run.provenance or {}):
+        session.how(usage="unknown")
+    if session.lacks_lines:
+        _say_at_least(session)
+
+
+def _say_at_least(session: Building) -> None:
+    """Mark sums over the lines as lower bounds, since some lines are lost; a stated total is kept."""
+    run = session.run
+    words = run.provenance or {}
+    calls = run.calls or ()
+    adds_up = bool(calls) and not any(call.summed for call in calls)  # many formats call such a sum reported
+    is_sum = {"usage": adds_up, "cost_usd": adds_up and all(call.cost_usd is not None for call in calls)}
+    weakened: dict[str, Provenance | None] = {
+        name: "lower_bound"
+        for name in ("usage", "cost_usd", "tool_calls", "iterations")
+        if words.get(name) == "counted" or (words.get(name) == "reported" and is_sum.get(name, False))
+    }
+    session.how(**weakened)
+    if (session.run.provenance or {}).get("usage") == "lower_bound":
+        session.how(usage__output_tokens=None)  # no kind of tokens is surer than the others
+
+
+def difference(a: Usage | None, b: Usage | None) -> float:
+    """By which share two totals of tokens differ; 0 when either is not known."""
+    left, right = tokens_in(a), tokens_in(b)
+    return abs(left - right) / max(left, right) if left and right else 0.0
