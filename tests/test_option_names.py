@@ -42,7 +42,6 @@ COMMANDS: dict[str, set[str]] = {
     "option_names.py": {"--no-"},
     "questions/_declaration.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
-    "server/_dashboard.py": {"--reason", "--reviewer", "--score"},
     "questions/arena/agent.py": {"--agent"},
     "questions/arena/all_leaderboards.py": {"--all-tasks"},
     "questions/report/_sections.py": {"--json"},

@@ -181,7 +181,8 @@ def test_processes_that_share_the_reading_know_the_formats_of_plug_ins(folder: P
         text = SAMPLE.read_text(encoding="utf-8").replace("s-1", f"s-{number}").replace('"c-', f'"{number}-')
         (tmp_path / f"{number}.jsonl").write_text(text)
     code = (
-        "from steelyard.sources import PlacedRun\nfrom steelyard.sources.formats import _file_reader\nfrom steelyard.sources import gather\n"
+        "from steelyard.sources import PlacedRun\nfrom steelyard.sources.formats import _file_reader\n"
+        "from steelyard.sources import gather\n"
         "from pathlib import Path\n_file_reader.WORTH_IT_BYTES = 0\n_file_reader.BATCH_BYTES = 300\n"
         f"items = list(gather([Path({str(tmp_path)!r})], workers=3))\n"
         "print(sum(isinstance(item, PlacedRun) for item in items))"
