@@ -85,6 +85,6 @@ def test_a_table_of_standings_carries_the_interval_and_the_weights(store: Store,
     assert len(pl.read_csv(tmp_path / "out.csv")) == 6
     row = pl.read_csv(tmp_path / "out.csv").row(0, named=True)
     interval = found.confidence_interval
-    assert (row["confidence_low"], row["confidence_high"]) == (interval.low, interval.high)
-    assert (row["confidence_level"], row["confidence_method"]) == (0.9, "student")
+    assert (row["confidence_interval_low"], row["confidence_interval_high"]) == (interval.low, interval.high)
+    assert (row["confidence_interval_level"], row["confidence_interval_method"]) == (0.9, "student")
     assert {name: row[f"{name}_weight"] for name in OWN_WEIGHTS} == OWN_WEIGHTS
