@@ -14,8 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from steelyard.questions.repeatability import signature
-from steelyard.questions.repeatability._distance import distance, edits, pairs_within
+from steelyard.questions.repeatability._distance import distance, edits, pairs_within, signature
 from steelyard.questions.repeatability._normalization import normalize
 
 SEED = 20261115

@@ -12,10 +12,11 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import ProfileError
-from steelyard.questions.repeatability import Oracle, RepairBudget, RepairResult, _rewrites, _source_code, repair
+from steelyard.questions.repeatability import _rewrites, _source_code
 from steelyard.questions.repeatability._contract import Constraints, Contract
 from steelyard.questions.repeatability._normalization import normalize
-from steelyard.questions.repeatability._repair import STEPS
+from steelyard.questions.repeatability._oracle import Oracle
+from steelyard.questions.repeatability._repair import STEPS, RepairBudget, RepairResult, repair
 from steelyard.questions.repeatability._source_code import extract_code
 
 LENIENT = Contract(id="law", entry_point="f", constraints=Constraints(forbidden=("eval",)))

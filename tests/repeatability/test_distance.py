@@ -5,8 +5,7 @@ import hashlib
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.questions.repeatability import signature
-from steelyard.questions.repeatability._distance import distance, edits, pairs_within, within
+from steelyard.questions.repeatability._distance import distance, edits, pairs_within, signature, within
 
 texts = st.text(max_size=40) | st.text(alphabet="ab\n", max_size=40)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.metrics import catalog
-from steelyard.questions.repeatability import MetricInputs, prompt_intervals, prompt_metrics
+from steelyard.questions.repeatability._distance import MetricInputs, prompt_intervals, prompt_metrics
 from steelyard.records import Missing
 from steelyard.statistics import clopper_pearson, modal_mass
 

@@ -9,10 +9,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.questions.repeatability import Level, default_level, language_named, level_named, signature
-from steelyard.questions.repeatability._normalization import LEVELS, normalization_version, normalize
+from steelyard.questions.repeatability._distance import signature
+from steelyard.questions.repeatability._normalization import (
+    LEVELS,
+    Level,
+    default_level,
+    level_named,
+    normalization_version,
+    normalize,
+)
 from steelyard.questions.repeatability._scopes import read_names
-from steelyard.questions.repeatability._source_code import known_languages
+from steelyard.questions.repeatability._source_code import known_languages, language_named
 
 any_text = st.text(max_size=80) | st.text(alphabet="`~ \t\n\r\\\"'#:=()xdef pas", max_size=80)
 

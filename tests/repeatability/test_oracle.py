@@ -10,8 +10,8 @@ from hostile import ATTACKS, hostile_programs
 
 from steelyard import sandbox
 from steelyard.errors import SandboxUnavailableError
-from steelyard.questions.repeatability import Oracle, Verdict
 from steelyard.questions.repeatability._contract import Case, Constraints, Contract, ContractLimits, MethodCall, Program
+from steelyard.questions.repeatability._oracle import Oracle, Verdict
 from steelyard.sandbox import Isolation
 
 SECONDS = 2.0

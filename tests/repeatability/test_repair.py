@@ -5,10 +5,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from programs import behavior, programs
 
 from steelyard.errors import UnknownNameError
-from steelyard.questions.repeatability import Oracle, RepairResult, repair
 from steelyard.questions.repeatability._contract import Case, Constraints, Contract, RepairBounds
 from steelyard.questions.repeatability._distance import distance
 from steelyard.questions.repeatability._normalization import normalize
+from steelyard.questions.repeatability._oracle import Oracle
+from steelyard.questions.repeatability._repair import RepairResult, repair
 
 # ruff: noqa: E501 - programs stand in one line each
 # Constraints alone need no process, so a law can be tried on many programs.

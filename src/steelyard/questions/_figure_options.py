@@ -15,7 +15,7 @@ from steelyard.records import sum_in_order
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
-    from steelyard.questions.analysis import StatisticsOptions
+    from steelyard.questions.analysis._differences import StatisticsOptions
 
 
 Order = Literal["mean", "bradley-terry", "ranked-pairs"]
@@ -105,7 +105,7 @@ class DrawOptions(ConfidenceOptions):
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """Return the options of the statistics, validated, with defaults."""
-        from steelyard.questions.analysis import StatisticsOptions  # brings numpy and scipy
+        from steelyard.questions.analysis._differences import StatisticsOptions  # brings numpy and scipy
         from steelyard.statistics import RESAMPLES, SEED, check_level
 
         if self.resamples is not None and not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:

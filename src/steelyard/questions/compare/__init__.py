@@ -53,7 +53,11 @@ from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, t
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable, Style
-    from steelyard.questions.analysis import Difference, Mask, Samples, StatisticsOptions
+    from steelyard.questions.analysis._differences import (
+        Difference as Difference,
+        StatisticsOptions as StatisticsOptions,
+    )
+    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
     from steelyard.questions.compare._verdicts import JudgedDifference
     from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Ints
@@ -95,11 +99,11 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     >>> compared.pairs[0].metrics["pass_rate"].verdict
     'better'
     """
-    from steelyard.questions.analysis import (  # brings numpy and scipy
-        chosen_rows,
-        comparable,
-        counted_otherwise,
-        samples_of,
+    from steelyard.questions.analysis._samples import (
+        chosen_rows as chosen_rows,
+        comparable as comparable,
+        counted_otherwise as counted_otherwise,
+        samples_of as samples_of,
     )
 
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
@@ -158,7 +162,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
 
 def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     """Return the filters of the baseline and each candidate; duplicates would count as two comparisons."""
-    from steelyard.questions.analysis import read_filter  # brings numpy and Polars
+    from steelyard.questions.analysis._samples import read_filter as read_filter  # brings numpy and Polars
 
     if not others:
         raise UsageError("no candidate to compare", hint=option("candidate", "agent=NAME,model=NAME"))
@@ -199,7 +203,7 @@ def _differences(
     samples: Samples, masks: Sequence[Mask], metrics: Sequence[Sequence[str]], judging: StatisticsOptions
 ) -> list[list[Difference]]:
     """Return the differences of each candidate from the baseline."""
-    from steelyard.questions.analysis import difference  # brings numpy and scipy
+    from steelyard.questions.analysis._differences import difference as difference  # brings numpy and scipy
 
     return [
         [difference(samples, masks[0], mask, name, options=judging) for name in names]
@@ -263,7 +267,7 @@ def skews(
         engine_of as engine_of,
         skewed_groups as skewed_groups,
     )
-    from steelyard.questions.analysis import weights_differ
+    from steelyard.questions.analysis._weightings import weights_differ as weights_differ
 
     def texts(key: Key) -> tuple[str | None, ...]:
         return tuple(None if value is None else str(value) for value in key)
@@ -380,7 +384,7 @@ def _flips(by_task: TaskDifferences, tasks: int) -> Flips | None:
 
 
 def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
-    from steelyard.questions.analysis import pooled  # brings numpy and Polars
+    from steelyard.questions.analysis._samples import pooled as pooled  # brings numpy and Polars
 
     findings = []
     for side, mask in zip(sides, masks, strict=True):

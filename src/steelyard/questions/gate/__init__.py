@@ -36,7 +36,7 @@ from steelyard.records import Finding, one_a_kind
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Mask, Samples
+    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
     from steelyard.questions.gate._rules import Rule, RuleCheck
     from steelyard.sources import RunTable as RunTable
 
@@ -75,7 +75,7 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     >>> checked.status, checked.exit_code
     ('pass', 0)
     """
-    from steelyard.questions.analysis import comparable  # brings numpy and scipy
+    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
     from steelyard.questions.gate._rules import check  # brings numpy and scipy
 
     rules = _read_rules(options)
@@ -189,7 +189,7 @@ def _joined(sides: Sequence[_Side]) -> tuple[Samples, Samples | None, Mask]:
     """All runs together, the same counted otherwise where that changes something, and which are the candidate's."""
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.questions.analysis import joined
+    from steelyard.questions.analysis._samples import joined as joined
 
     if len(sides) == 1:
         return sides[0].samples, sides[0].otherwise, np.ones(sides[0].samples.n, dtype=bool)
@@ -203,7 +203,11 @@ def _joined(sides: Sequence[_Side]) -> tuple[Samples, Samples | None, Mask]:
 def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.questions.analysis import counted_otherwise, pooled, samples_of
+    from steelyard.questions.analysis._samples import (
+        counted_otherwise as counted_otherwise,
+        pooled as pooled,
+        samples_of as samples_of,
+    )
 
     findings = table_findings(table)
     mixed = pooled(table, np.ones(table.n, dtype=bool), {})

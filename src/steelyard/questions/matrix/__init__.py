@@ -38,7 +38,7 @@ from steelyard.statistics import WeightBy
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page
-    from steelyard.questions.analysis import Mask, Samples
+    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
     from steelyard.sources import RunTable as RunTable
 
 TERMINAL_ROWS = 40
@@ -78,7 +78,10 @@ def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
     >>> sy.matrix(sy.demo_runs(), by=["tier"])
     Matrix(20 tasks x 7 groups by tier on pass_rate)
     """
-    from steelyard.questions.analysis import groups_of, samples_of  # brings numpy and scipy
+    from steelyard.questions.analysis._samples import (  # brings numpy and scipy
+        groups_of as groups_of,
+        samples_of as samples_of,
+    )
     from steelyard.questions.matrix._tasks import matrix_tasks  # as above
 
     keys_by, declared = _columns_by(options.by), _shown(options.metric)
@@ -135,7 +138,7 @@ def _columns_by(by: Sequence[str]) -> list[str]:
 
 
 def _shown(name: str) -> Metric:
-    from steelyard.questions.analysis import comparable  # brings numpy and scipy
+    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
 
     comparable([name])
     return catalog()[name]
@@ -175,7 +178,7 @@ def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tup
 
 def _named(chosen: Chosen, side: str, by: Sequence[str], keys: Sequence[Key]) -> int:
     """The one group that has these values."""
-    from steelyard.questions.analysis import read_filter  # brings numpy and Polars
+    from steelyard.questions.analysis._samples import read_filter as read_filter  # brings numpy and Polars
 
     asked = read_filter(chosen, option=side)
     for name in asked:

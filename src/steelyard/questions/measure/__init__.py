@@ -108,7 +108,7 @@ def _check_intervals(options: MeasureOptions) -> None:
     """Reject an unknown method, and a confidence level that no interval would use."""
     if (options.interval, options.confidence) == ("none", CONFIDENCE):
         return
-    from steelyard.questions.analysis import check_method  # brings numpy and scipy
+    from steelyard.questions.analysis._intervals import check_method as check_method  # brings numpy and scipy
     from steelyard.statistics import check_level
 
     check_level(options.confidence)

@@ -442,6 +442,6 @@ def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str
     weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
     if not labels or not weighted:
         return []
-    from steelyard.questions.analysis import uneven_groups  # brings scipy
+    from steelyard.questions.analysis._weightings import uneven_groups  # brings scipy
 
     return uneven_groups(engine, weighted, by, labels)

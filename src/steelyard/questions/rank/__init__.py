@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Samples
+    from steelyard.questions.analysis._samples import Samples as Samples
     from steelyard.questions.rank._ranks import Entrants
     from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Floats, Ints
@@ -62,11 +62,11 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     >>> ranking.groups[0].key
     {'tier': 'T6'}
     """
-    from steelyard.questions.analysis import (  # brings numpy and scipy
-        comparable,
-        counted_otherwise,
-        groups_of,
-        samples_of,
+    from steelyard.questions.analysis._samples import (
+        comparable as comparable,
+        counted_otherwise as counted_otherwise,
+        groups_of as groups_of,
+        samples_of as samples_of,
     )
     from steelyard.questions.rank._ranks import ranked_groups  # as above
 
@@ -185,7 +185,7 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
 
 def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
     """Return the named metrics, else the usual ones; none if the runs decide."""
-    from steelyard.questions.analysis import comparable  # brings numpy and scipy
+    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
 
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(

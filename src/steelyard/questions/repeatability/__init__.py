@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.doors import open_door
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._options import MapOptions, Names, ProfileName
@@ -19,39 +18,6 @@ from steelyard.questions._run_input import PathInput, RunsInput
 from steelyard.questions.repeatability._answer import PromptResult as PromptResult, Repeatability as Repeatability
 from steelyard.questions.repeatability._page import page as page
 from steelyard.records import Run
-
-if TYPE_CHECKING:
-    from steelyard.questions.repeatability._distance import (
-        MetricInputs as MetricInputs,
-        prompt_intervals as prompt_intervals,
-        prompt_metrics as prompt_metrics,
-        signature as signature,
-    )
-    from steelyard.questions.repeatability._normalization import (
-        Level as Level,
-        default_level as default_level,
-        level_named as level_named,
-    )
-    from steelyard.questions.repeatability._oracle import (
-        Oracle as Oracle,
-        Verdict as Verdict,
-    )
-    from steelyard.questions.repeatability._prompts import (
-        KEYS as KEYS,
-        Contracts as Contracts,
-        looks_like_experiment as looks_like_experiment,
-        read_prompts as read_prompts,
-    )
-    from steelyard.questions.repeatability._repair import (
-        RepairBudget as RepairBudget,
-        RepairResult as RepairResult,
-        repair as repair,
-    )
-    from steelyard.questions.repeatability._source_code import (
-        language_named as language_named,
-    )
-else:
-    __getattr__, __dir__, __all__ = open_door(__name__)
 
 RepeatabilityInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 

@@ -28,7 +28,8 @@ from steelyard.questions.completeness import CompletenessCounts, CompletenessOpt
 from steelyard.questions.judges import JudgesOptions, judges
 from steelyard.questions.measure import ALL, measure
 from steelyard.questions.rank import Ranking, rank
-from steelyard.questions.repeatability import KEYS as REPEAT_KEYS, RepeatabilityOptions, repeatability
+from steelyard.questions.repeatability import RepeatabilityOptions, repeatability
+from steelyard.questions.repeatability._prompts import KEYS as REPEAT_KEYS
 from steelyard.questions.report._answer import ReportInput, ReportOutput
 from steelyard.questions.show import PIECE_CHARACTERS
 from steelyard.questions.speedup import SpeedupOptions, speedup
