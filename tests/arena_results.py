@@ -67,7 +67,7 @@ def registered(folder: Path) -> Answer:
     return arena_user_list(arena)
 
 
-def rated_arena(folder: Path) -> questions.LocalArena:
+def rated_arena(folder: Path) -> questions.Arena:
     arena = filled(folder)
     arena_rescore(arena, profile="arena-community")
     names = ["xia", "yan", "zoe"]
@@ -78,8 +78,8 @@ def rated_arena(folder: Path) -> questions.LocalArena:
     return arena
 
 
-def frozen(folder: Path) -> questions.LocalArena:
-    arena = questions.LocalArena(filled(folder).store, rules=filled(folder).rules, policy="current")
+def frozen(folder: Path) -> questions.Arena:
+    arena = questions.Arena(filled(folder).store, rules=filled(folder).rules, policy="current")
     if not arena.season_list().seasons:
         arena.season_create("2026-11")
     return arena

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import pytest
 
-from steelyard.doors import _homes
-
 pytestmark = pytest.mark.checkout
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
@@ -23,7 +21,6 @@ BASE = frozenset(
         "errors",
         "settings",
         "version",
-        "doors",
         "plugins",
         "plain_text",
         "formatting",
@@ -201,19 +198,3 @@ def test_every_folder_has_a_door_that_lists_what_it_gives() -> None:
         assert door.__doc__, init
         for name in getattr(door, "__all__", ()):
             assert getattr(door, name) is not None
-
-
-def test_a_door_is_read_as_python_would_read_it() -> None:
-    for init in sorted(ROOT.rglob("__init__.py")):
-        source = init.read_text(encoding="utf-8")
-        if "open_door(" not in source:
-            continue
-        listed = [
-            (alias.asname or alias.name, (node.module, alias.name))
-            for block in ast.parse(source).body
-            if isinstance(block, ast.If)
-            for node in block.body
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        ]
-        assert list(_homes(source).items()) == listed, init

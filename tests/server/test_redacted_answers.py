@@ -20,7 +20,7 @@ from steelyard.arena import Receipt
 from steelyard.arena.notifications._delivery import NoAnswer, notify_once
 from steelyard.arena.notifications._targets import Target
 from steelyard.cli import run
-from steelyard.questions import Answer, ArenaSource, LocalArena, RunsSource
+from steelyard.questions import Answer, Arena as LocalArena, ArenaSource, RunsSource
 from steelyard.server import API, ROUTES, ServeOptions
 from steelyard.store import open_store
 

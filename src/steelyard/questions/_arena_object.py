@@ -16,7 +16,7 @@ from steelyard.questions.arena.season_verify import Verification, verify_manifes
 from steelyard.settings import DEFAULT_STORE
 
 
-class LocalArena(ArenaMethods, arena.Arena):
+class Arena(ArenaMethods, arena.Arena):
     """Arena in a store opened by this process."""
 
     # Commands take the arena as their first argument, so they are methods.
@@ -31,7 +31,7 @@ class LocalArena(ArenaMethods, arena.Arena):
         return verify_manifest(Path(manifest), self)
 
 
-def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
+def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
     """Create an arena in the store, or open an existing one with the same rules.
 
     >>> import steelyard as sy
@@ -47,7 +47,7 @@ def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, 
     return _with_verbs(_arena.init_arena(address, profile=profile, policy=policy))
 
 
-def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
+def open_arena(address: str = DEFAULT_STORE) -> Arena:
     """Open the arena in a store.
 
     >>> import steelyard as sy
@@ -61,5 +61,5 @@ def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
     return _with_verbs(_arena.open_arena(address))
 
 
-def _with_verbs(opened: arena.Arena) -> LocalArena:
-    return LocalArena(opened.store, rules=opened.rules, policy=opened.policy, fitter=opened.fitter)
+def _with_verbs(opened: arena.Arena) -> Arena:
+    return Arena(opened.store, rules=opened.rules, policy=opened.policy, fitter=opened.fitter)

@@ -31,29 +31,6 @@ raise a `SteelyardError` (`RequestError` if no other class fits). It becomes pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from steelyard.doors import open_door
-
-if TYPE_CHECKING:
-    from steelyard.server._openapi import (
-        openapi_document as openapi_document,
-    )
-    from steelyard.server._route import (
-        API as API,
-        Route as Route,
-    )
-    from steelyard.server._routes import (
-        ROUTES as ROUTES,
-        routes_listed as routes_listed,
-    )
-    from steelyard.server._running import (
-        ServeOptions as ServeOptions,
-        serve as serve,
-        site_of as site_of,
-    )
-    from steelyard.server._site import (
-        Access as Access,
-    )
-else:
-    __getattr__, __dir__, __all__ = open_door(__name__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,39 +5,6 @@ The tables are in `steelyard.store.schema`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from steelyard.doors import open_door
-
-if TYPE_CHECKING:
-    from steelyard.store._bulk import (
-        Alongside as Alongside,
-        alongside as alongside,
-        insert_columns as insert_columns,
-        look_up as look_up,
-    )
-    from steelyard.store._rows import (
-        KeptVersion as KeptVersion,
-        ModelVersion as ModelVersion,
-        authenticate as authenticate,
-        canon_history as canon_history,
-        canon_of as canon_of,
-        create_token as create_token,
-        list_tokens as list_tokens,
-        model_seen as model_seen,
-        model_version as model_version,
-        model_versions as model_versions,
-        retire_canon as retire_canon,
-        revoke_token as revoke_token,
-        save_model as save_model,
-        set_canon as set_canon,
-    )
-    from steelyard.store._store import (
-        Migration as Migration,
-        Store as Store,
-        Upgraded as Upgraded,
-        open_store as open_store,
-        upgrade_store as upgrade_store,
-    )
-else:
-    __getattr__, __dir__, __all__ = open_door(__name__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from ._remote_arena import RemoteArena as RemoteArena, connect as connect
