@@ -1,3 +1,5 @@
+"""Manage a leaderboard: tasks, submissions, reviews."""
+
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -90,7 +92,7 @@ def watch(
 
 arena = App(
     name="arena",
-    help="Manage a leaderboard: tasks, submissions, reviews.",
+    help=__doc__,
     help_format="plaintext",
 )
 task = App(name="task", help="Add, list or show tasks.", help_format="plaintext")

@@ -1,3 +1,5 @@
+"""Suggest, list or show mappings for custom CSV/JSON."""
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -13,7 +15,7 @@ from steelyard.sources import mapping_text
 
 mapping = App(
     name="mapping",
-    help="Suggest, list or show mappings for custom CSV/JSON.",
+    help=__doc__,
     help_format="plaintext",
 )
 

@@ -1,3 +1,5 @@
+"""Measure how repeatable outputs are, before and after repair."""
+
 from __future__ import annotations
 
 from typing import Annotated
@@ -67,7 +69,7 @@ def retire(prompt: Prompt, /, *, store: StoreAddress = DEFAULT_STORE, output: Pl
 
 repeatability = App(
     name="repeatability",
-    help="Measure how repeatable outputs are, before and after repair.",
+    help=__doc__,
     help_format="plaintext",
 )
 repeatability.default(command_named("repeatability"))

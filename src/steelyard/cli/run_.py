@@ -1,3 +1,5 @@
+"""Run agents on tasks in a sandbox."""
+
 from __future__ import annotations
 
 import sys
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.questions import PlanExport, PlanRun, Progress
     from steelyard.questions.run_list import PlanTrials
 
-run = App(name="run", help="Run agents on tasks in a sandbox.", help_format="plaintext")
+run = App(name="run", help=__doc__, help_format="plaintext")
 
 DEFAULTS = typed(RunOptions)()
 LINE_SECONDS = 30.0

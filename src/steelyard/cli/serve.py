@@ -1,3 +1,5 @@
+"""Start the dashboard and HTTP API."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -101,7 +103,7 @@ def revoke(
     return 0
 
 
-serve = App(name="serve", help="Start the dashboard and HTTP API.", help_format="plaintext")
+serve = App(name="serve", help=__doc__, help_format="plaintext")
 serve.command(token)
 
 
