@@ -40,7 +40,13 @@ def test_commands_run_without_sources(compiled: Path, words: list[str], expected
     code = f"import sys, steelyard.cli as cli; print(cli.__file__); sys.exit(cli.run({words!r}))"
     environment = {**os.environ, "PYTHONPATH": str(compiled)}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=compiled, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        cwd=compiled,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{compiled}{os.sep}steelyard{os.sep}cli{os.sep}__init__.pyc\n")
