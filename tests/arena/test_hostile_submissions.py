@@ -8,7 +8,7 @@ import pytest
 
 from arena_makers import as_submission, folder_of
 from steelyard import sandbox
-from steelyard.arena import CriterionResult
+from steelyard.grading import CriterionResult
 from steelyard.grading._artifacts import staged
 from steelyard.grading._criteria import check_all
 from steelyard.grading._task_files import read_task_files
