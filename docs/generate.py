@@ -60,8 +60,8 @@ def metrics_page() -> str:
 
 def _statistics() -> list[str]:
     lines = ["", "## Statistics of a group", "", "These statistics are computed for every per-run metric and group."]
-    lines += ["A group metric can use the marked ones to combine the values of its runs, as `Mean`, `Sum` or"]
-    lines += ["`Annotated[Any, Input(reduce=...)]`.", ""]
+    lines += ["A group metric can use those with `yes` in the third column to combine the values of its runs, as"]
+    lines += ["`Mean`, `Sum` or `Annotated[Any, Input(reduce=...)]`.", ""]
     lines += ["| statistic | shown by `measure` | in group metrics | meaning |", "|---|---|---|---|"]
     for statistic in STATISTICS.values():
         marks = ("yes" if mark else "no" for mark in (statistic.shown, statistic.reduces))

@@ -249,7 +249,7 @@ def notify(
     """Send pending notifications to webhook targets.
 
     Every event is delivered at least once, with a signature and retries. All events since the arena was created are
-    pending until they are sent. With --json, prints one object per poll. Exits with status 1 if a notification failed.
+    pending until they are sent. With --json, prints one object per poll. Exits with status 1 if a notification fails.
 
     Example: steelyard arena notify --targets targets.toml --once
     Example: steelyard arena notify --targets targets.toml --since 2026-11-01

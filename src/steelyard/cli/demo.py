@@ -28,7 +28,7 @@ def demo(
     *,
     write: Annotated[
         OnePath | None,
-        Parameter(help="Directory to write all types of example data to, or .jsonl file to write 1,400 runs to."),
+        Parameter(help="Directory for example data of every type, or a .jsonl file for 1,400 runs."),
     ] = None,
     report: Annotated[OnePath | None, Parameter(help="Report file: .html or .md.")] = None,
     json: Json = False,

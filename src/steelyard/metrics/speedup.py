@@ -388,7 +388,7 @@ def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Val
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, 0.7937005259840998),  # (1/2) ^ (1/3)
 )
 def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
-    """Agent's speed relative to the reference solution; 1 is equal."""
+    """Agent's speed relative to the reference solution; 1 means equal speed."""
     return geometric_mean(_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -418,7 +418,7 @@ def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) 
     example=Example({"agent_speedups": _AGENT}, 1.1428571428571428),  # 3 / (1/2 + 1/8 + 2) = 8/7
 )
 def harmonic_speedup(*, agent_speedups: Required) -> Value:
-    """Speedup of a workload in which every benchmark took the same time before."""
+    """Speedup of a workload in which every benchmark took the same time before the change."""
     return harmonic_mean(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
@@ -477,7 +477,7 @@ def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing under the agent excluded or at its worst speedup, at most 1: "
+    formula="log_advantage with the benchmarks missing for the agent excluded or at its worst speedup, at most 1: "
     "the lower of the two",
     # ratios 2/4, 8/4, 0.5/1 and 0.5/2: (-1 + 1 - 1 - 2) ln 2 / 4
     example=Example(
@@ -491,7 +491,7 @@ def log_advantage_low(
     unmatched_oracle_speedups: Required,
     log_advantage: Optional,
 ) -> Value:
-    """Lower bound of log_advantage if the benchmarks missing under the agent were as bad as its worst."""
+    """Lower bound of log_advantage if the benchmarks missing for the agent were as bad as its worst."""
     worst = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, min([1.0, *agent_speedups]))
     return _outermost(min, log_advantage, worst)
 
@@ -503,7 +503,7 @@ def log_advantage_low(
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing under the agent excluded or at its best speedup, at least 1: "
+    formula="log_advantage with the benchmarks missing for the agent excluded or at its best speedup, at least 1: "
     "the higher of the two",
     # ratios 2/4, 8/4, 0.5/1 and 8/2: (-1 + 1 - 1 + 2) ln 2 / 4
     example=Example(
@@ -517,13 +517,13 @@ def log_advantage_high(
     unmatched_oracle_speedups: Required,
     log_advantage: Optional,
 ) -> Value:
-    """Upper bound of log_advantage if the benchmarks missing under the agent were as good as its best."""
+    """Upper bound of log_advantage if the benchmarks missing for the agent were as good as its best."""
     best = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, max([1.0, *agent_speedups]))
     return _outermost(max, log_advantage, best)
 
 
 def _with_imputed(agent: Sequence[float], oracle: Sequence[float], unmatched: Sequence[float], value: float) -> Value:
-    """log_advantage with that value for every benchmark missing under the agent; missing where none is."""
+    """log_advantage with that value for every benchmark missing for the agent; missing where none is."""
     if not unmatched:
         return missing(_NO_BENCHMARK)
     return exact_mean(_log_ratios([*agent, *[value] * len(unmatched)], [*oracle, *unmatched]))
@@ -695,7 +695,7 @@ def opt_at_k(*, chances: Required) -> Value:
     example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
 )
 def pareto_optimal(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
-    """Whether no other agent is better in cost and gain."""
+    """Whether no other agent is at least as good in both cost and gain, and better in one."""
     others = zip(other_costs, other_gains, strict=True)
     beaten = any(paid <= cost and won >= gain and (paid < cost or won > gain) for paid, won in others)
     return 0.0 if beaten else 1.0

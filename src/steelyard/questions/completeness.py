@@ -1,6 +1,6 @@
 """Show which fields are reported, derived or missing.
 
-Without files, reads the logs of installed agents.
+Without a path, reads the logs of the agents installed on this machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """List scoring profiles, or print one as TOML.
 
-Copy a built-in profile to a TOML file and change its name and constants. A TOML file is shown with inherited values.
+To define a profile, copy a built-in one to a TOML file and change its name and constants. For a TOML file, inherited
+values are included.
 """
 
 from __future__ import annotations

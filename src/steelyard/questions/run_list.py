@@ -1,6 +1,6 @@
 """List the trials of a plan with their outcomes.
 
-The source is a plan file or its results directory, such as runs/NAME.
+Takes a plan file or its results directory, such as runs/NAME.
 """
 
 from __future__ import annotations

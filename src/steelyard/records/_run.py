@@ -372,7 +372,7 @@ class Run(Record, frozen=True, kw_only=True):
     steps: Steps | None = None
     """Expected and achieved steps."""
     actions: tuple[Action, ...] | None = None
-    """Actions with their alignment with the goal."""
+    """Actions and how well each aligns with the goal."""
     changes: tuple[Change, ...] | None = None
     """Changes, and whether each failed or was reverted."""
     components: tuple[Component, ...] | None = None

@@ -139,14 +139,14 @@ class Endpoint(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.key is not None and not self.key.startswith(ENVIRONMENT):
-            raise ValueError('a plan must not contain a key: write key = "env:NAME" and set that variable')
+            raise ValueError('a plan must not contain an API key: write key = "env:NAME" and set that variable')
 
 
 class Verify(Record, frozen=True, kw_only=True):
     """Check of a task's work: on a copy, in a separate sandbox, after the agent has ended."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    """Command; without a report, exit status 0 passes."""
+    """Command; without a report, exit status 0 counts as a pass."""
     report: str | None = None
     """Test report that the command writes; it gives the result of each test."""
     format: str | None = None

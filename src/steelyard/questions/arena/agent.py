@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AgentOptions(Options):
     """Options of `arena leaderboard` with an agent."""
 
-    agent: str = doc("Show the metrics of this agent and rank its own submissions.", kw_only=False)
+    agent: str = doc("Show the metrics of this agent and rank its submissions.", kw_only=False)
 
 
 class ToolMetrics(ArenaAnswer, frozen=True, kw_only=True):

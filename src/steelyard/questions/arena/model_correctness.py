@@ -1,6 +1,6 @@
 """Show the probability that untested submissions are correct.
 
-The answer contains calibration, coefficients and, for a task, the probability that each submission is correct.
+The result contains the calibration, the coefficients and, for a task, the probability that each submission is correct.
 """
 
 from __future__ import annotations

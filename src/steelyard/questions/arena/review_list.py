@@ -1,4 +1,4 @@
-"""List flagged submissions that need a review."""
+"""List flagged submissions that need review."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Outliers(ArenaAnswer, frozen=True, kw_only=True):
 
 @arena_question(ReviewListOptions, path="/outliers", paged="outliers", examples=({"task": "fix-race"},))
 def arena_review_list(arena: Arena, options: ReviewListOptions) -> Outliers:
-    """Return the flagged submissions to a task, or to all tasks, that need a review."""
+    """Return the flagged submissions to a task, or to all tasks, that need review."""
     return Outliers(outliers=tuple(outliers(arena, options.task)))
 
 

@@ -1,7 +1,7 @@
 """Freeze the current leaderboard as a season.
 
 The public manifest contains the rules, every included submission with its digest and scores, and every exclusion with
-its reason. A season cannot be changed. The JSON is the manifest that `arena season verify` checks.
+its reason. A season cannot be changed. The JSON output is the manifest that `arena season verify` checks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Show how a number was computed.
 
-With the id of a run, the metric is traced to the facts of the record. Otherwise it is explained for all runs, or per
+With the id of a run, the metric is traced to the values in the record. Otherwise it is explained for all runs, or per
 group. The metric may also be grade, a repeatability or speedup metric, or a score in an arena store.
 """
 

@@ -1,6 +1,6 @@
 """Measure inter-rater agreement and judge severity.
 
-Also reports inconsistent scores and votes, and whether scores differ between groups (by).
+Also reports inconsistent scores and votes, and whether scores differ between groups.
 """
 
 from __future__ import annotations

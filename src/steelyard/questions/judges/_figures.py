@@ -35,7 +35,9 @@ def judge_severity(answer: Judges, width: int) -> Figure:
 def judge_reliability(answer: Judges, width: int) -> Figure:
     """Draw the fraction of runs that passed, by the mean score of their judges."""
     if not answer.calibration:
-        raise UsageError("no judged run has a verdict to compare its score with", hint="add passed to the records")
+        raise UsageError(
+            "no judged run has a verdict to compare its score with", hint="add the field `passed` to the records"
+        )
     rates = [each.pass_rate for each in answer.calibration]
     bins = [
         ScoreBin(each.low, each.high, each.mean_score, rate.estimate, rate.low, rate.high, rate.n)

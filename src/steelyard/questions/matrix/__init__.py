@@ -1,6 +1,6 @@
 """Show results per task and agent.
 
-Tasks are ordered by difficulty, or by how well they separate the agents (order discrimination).
+Tasks are ordered by difficulty, or by how well they separate the agents (discrimination).
 """
 
 from __future__ import annotations

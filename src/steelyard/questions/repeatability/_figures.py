@@ -42,7 +42,7 @@ def output_distances(result: Repeatability, width: int) -> Figure:
     apart = {(signatures[a - 1], signatures[b - 1]): distance for a, b, distance in prompt.pair_distances}
     apart |= {(b, a): distance for (a, b), distance in apart.items()}
     if len(set(signatures)) > 1 and not apart:
-        raise UsageError("too many or too long outputs to compare every pair")
+        raise UsageError("the outputs are too many or too long to compare every pair")
     matrix = [[0.0 if row == column else apart[row, column] for column in signatures] for row in signatures]
     names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
     note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; "

@@ -437,9 +437,8 @@ def _findings(
         message = f"{fallen} of {len(samples)} outputs do not parse{language} and were compared as plain text"
         yield Finding(code="fell_back", message=message, where=where)
     if any(sample.approximate for sample in samples):
-        yield Finding(
-            code="approximate", message="some distances are upper bounds because outputs are too long", where=where
-        )
+        message = "some distances are upper bounds because some outputs are too long to compare exactly"
+        yield Finding(code="approximate", message=message, where=where)
     bounded = sum(sample.repair_bound for sample in samples)
     if bounded:
         message = (

@@ -1,7 +1,7 @@
 """Write a self-contained HTML or Markdown report.
 
 The report contains every section that the inputs support and loads nothing from the network. Without another output
-option, it is written to report.html; a .md file is for pull requests. Inputs are runs, SKYT experiment files and
+option, it is written to report.html. Use a .md file for pull requests. Inputs are runs, SKYT experiment files and
 timings, or the store of an arena. No code is run.
 """
 

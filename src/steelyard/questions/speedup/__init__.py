@@ -67,7 +67,7 @@ class TaskFileOptions(Options):
 class SpeedupOptions(PriceOptions, TaskFileOptions):
     """Options of `speedup`."""
 
-    task: str | None = doc("Name of the task; of a directory or FC-Eval file, the only task to measure.", default=None)
+    task: str | None = doc("Name of the task; for a directory or FC-Eval file, the only task to measure.", default=None)
     profile: ProfileName = doc(
         "Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.",
         default="speedup-1",

@@ -99,7 +99,7 @@ class Cases:
         raise UnreadableFileError(
             str(self.path),
             f"the file declares the entity {str(declaration[0])[:40]!r}",
-            hint="rejected for security",
+            hint="rejected for security reasons",
         )
 
 

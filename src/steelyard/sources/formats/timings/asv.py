@@ -147,7 +147,7 @@ def _spread(cell: Any, size: int, what: str) -> list[Any]:  # Any: JSON values
         return [None] * size
     if not isinstance(cell, list):
         kind = cell.kind if isinstance(cell, _Bad) else type(cell).__name__
-        raise ValueError(f"{what} is a {kind}, not a list")  # noqa: TRY004 - a fault of the file, not of a caller
+        raise ValueError(f"{what} is not a list (got {kind})")  # noqa: TRY004 - a fault of the file, not of a caller
     if len(cell) != size:
         raise ValueError(f"{what} has {len(cell)} values for {size} parameter combinations")
     return cell
