@@ -99,7 +99,7 @@ def test_a_file_that_is_no_result_is_refused_by_name() -> None:
     [
         ([[1.0], [["1", "2"]]], "result has 1 values for 2"),
         ([[1.0, 2.0], "x"], "params is not a list of lists"),
-        ("text", "is a str"),
+        ("text", "is not a list"),
         (
             [[1.0], [], None, None, None, None, None, None, None, None, None, [[1.0], [2.0]]],
             "samples has 2 values for 1",
