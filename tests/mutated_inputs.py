@@ -81,7 +81,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     (extra / "price table.toml").write_bytes(
         next((PACKAGE / "prices" / "tables").glob("*.toml")).read_bytes()[:MAX_SAMPLE_LENGTH]
     )
-    mappings = (*sorted((PACKAGE / "mappings").glob("*.toml")),)
+    mappings = _files(PACKAGE / "sources" / "mappings", "*.toml")
     made = {
         "timings": Reader(read_timings, _files(SAMPLES / "speedup")),
         "a trajectory": Reader(lambda path: trajectory_of([path]), _files(SAMPLES / "speedup", "agent*")),

@@ -59,7 +59,7 @@ def test_standings_keep_scores_and_say_notes_below(
     assert text.count("unverified: ") == 1
     above, text = heading(160, ["arena", "leaderboard", "fix-race", *STORE])
     assert above.endswith("correctness adjusted notes")
-    assert text.count("unverified: ") == 12
+    assert text.count("unverified:") == 12
 
 
 @pytest.mark.parametrize("width", [40, 60, 64, 68, 72, 76, 80])

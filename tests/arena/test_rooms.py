@@ -27,7 +27,8 @@ def rooms_imported(source: str) -> set[str]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return {name.split(".")[2] for name in names if name.startswith("steelyard.arena.")}
+    found = {name.split(".")[2] for name in names if name.startswith("steelyard.arena.")}
+    return {name for name in found if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("room", ROOMS)
