@@ -311,7 +311,7 @@ def test_a_reviewer_decides_in_the_page_and_everybody_reads_it(arena: Served, to
         form = window.page.locator("form[data-write=review]")
         assert form.locator("input[name=token]").input_value() == token, "it is kept in this tab"
     reader = visit(arena.address)
-    reader.go("/review")
+    reader.go("/reviews")
     shown = reader.page.locator("main").inner_text()
     assert all(word in shown for word in ("<b>made up</b>", "it was real", "ada", f"{BIG_TASK}-000007"))
     assert reader.page.evaluate("sessionStorage.length") == 0
@@ -377,9 +377,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
             )
             assert answer.status == 201, answer.body
         decided = of_arena.ask(
-            f"/api/v1/submissions/{quote(made[0]['id'], safe='')}/review",
+            f"/api/v1/submissions/{quote(made[0]['id'], safe='')}/exclude",
             method="POST",
-            body=json.dumps({"decision": "exclude", "reason": HOSTILE}).encode(),
+            body=json.dumps({"reason": HOSTILE}).encode(),
             Authorization=f"Bearer {token}",
             Content_Type="application/json",
         )

@@ -69,7 +69,7 @@ def page(answer: TaskList) -> Page:
     )
     return pages.Page(
         name="tasks",
-        title="Tasks",
+        title="Which tasks does the arena have?",
         answer=f"{counted(len(tasks), 'task')}{known}.{unchecked}"
         if tasks
         else "No tasks. Add some: steelyard arena task add FILE",
