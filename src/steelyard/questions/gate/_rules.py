@@ -93,7 +93,7 @@ def _no_rule(text: str, reason: str) -> UsageError:
 
 
 def _declared(rule: re.Match[str]) -> Metric:
-    """The metric of the rule; an unknown one is answered with the rule that may be meant, and what else is wrong."""
+    """The metric of the rule; for an unknown metric, the error suggests a rule."""
     try:
         return catalog()[rule["metric"]]
     except UnknownNameError as unknown:
