@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from served_arenas import BIG_TASK, filled_store
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import msgspec
 

@@ -124,7 +124,7 @@ def test_arena_view_in_one_file_and_option_in_one_line_work(tmp_path: Path) -> N
     source = file.read_text("utf-8")
     after = source.index('"""\n\n', source.index("class PolicyOptions(")) + len('"""\n\n')
     file.write_text(source[:after] + LINE + source[after:], "utf-8")
-    environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests'}", "COLUMNS": "200"}
+    environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests' / 'support'}", "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=False, env=environment
     )

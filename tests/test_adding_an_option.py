@@ -77,7 +77,7 @@ def test_option_added_in_one_line_works_on_every_surface(tmp_path: Path) -> None
     source = file.read_text("utf-8")
     after = source.index('"""\n\n', source.index(start)) + len('"""\n\n')
     file.write_text(source[:after] + LINE + source[after:], "utf-8")
-    environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests'}", "COLUMNS": "200"}
+    environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests' / 'support'}", "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(write_inputs(tmp_path) / "runs.jsonl")],
         capture_output=True,

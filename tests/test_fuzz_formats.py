@@ -23,7 +23,7 @@ def test_fuzzing_finds_no_crash(tmp_path: Path) -> None:
             shutil.copy(path, corpus / f"{number}-{path.name}")
     command = [
         sys.executable,
-        str(HERE / "fuzz_formats.py"),
+        str(HERE / "support" / "fuzz_formats.py"),
         f"-max_total_time={SECONDS}",
         "-rss_limit_mb=1024",
         str(corpus),

@@ -1,4 +1,4 @@
-"""User-visible text uses standard terms: no house phrase of tests/house_words.toml is in any of it."""
+"""User-visible text uses standard terms: no house phrase of tests/support/house_words.toml is in any of it."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.commands import steelyard
 
 import steelyard as sy
+from commands import steelyard
 from steelyard.errors import UnreadableFileError
 from steelyard.sources import MappedRun, read_mapped, suggest
 

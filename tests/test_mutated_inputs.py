@@ -16,7 +16,7 @@ from steelyard.errors import UnreadableFileError
 from steelyard.runner import load_plan
 from steelyard.sources import read_timings
 
-SCRIPT = Path(__file__).parent / "mutated_inputs.py"
+SCRIPT = Path(__file__).parent / "support" / "mutated_inputs.py"
 
 
 def told_by_a_process(count: int, seed: int) -> str:
@@ -53,7 +53,7 @@ def test_the_memory_of_the_process_is_seen() -> None:
 
 
 def test_calls_of_a_session_with_a_long_name_have_ids_that_a_record_may_have(tmp_path: Path) -> None:
-    sample = next((SCRIPT.parent / "samples" / "formats" / "atif").glob("*.json"))
+    sample = next((SCRIPT.parents[1] / "samples" / "formats" / "atif").glob("*.json"))
     session = json.loads(sample.read_bytes()) | {"session_id": "s" * 3_000, "trajectory_id": "t" * 3_000}
     (tmp_path / "trajectory.json").write_text(json.dumps(session))
     check_reading(tmp_path / "trajectory.json")

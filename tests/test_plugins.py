@@ -16,6 +16,7 @@ import pytest
 from commands import Done, steelyard
 
 TESTS = Path(__file__).parent
+SUPPORT = TESTS / "support"
 PLUGIN = TESTS / "plugin"
 CODE = PLUGIN / "src" / "steelyard_acme"
 SAMPLE = PLUGIN / "samples" / "session.jsonl"
@@ -84,7 +85,7 @@ def test_an_installed_plug_in_is_listed_and_used(installed: Path) -> None:
 def test_an_installed_plug_in_is_covered_by_the_laws(installed: Path, tmp_path: Path) -> None:
     laws = shutil.copytree(PLUGIN / "tests", tmp_path / "plugin" / "tests")
     shutil.copytree(PLUGIN / "samples", tmp_path / "plugin" / "samples")
-    shown = run(sys.executable, "-m", "pytest", "-q", laws, PYTHONPATH=with_path(installed, TESTS), **CHECKED)
+    shown = run(sys.executable, "-m", "pytest", "-q", laws, PYTHONPATH=with_path(installed, SUPPORT), **CHECKED)
     assert "6 passed" in shown
 
 
@@ -99,7 +100,7 @@ def test_a_plug_in_works_in_a_clean_environment(tmp_path: Path) -> None:
     check_used({name: run(python, "-m", "steelyard", *command, **here) for name, command in COMMANDS.items()})
     shutil.copytree(PLUGIN / "tests", tmp_path / "plugin" / "tests")
     shutil.copytree(PLUGIN / "samples", tmp_path / "plugin" / "samples")
-    laws = run(python, "-m", "pytest", "-q", tmp_path / "plugin" / "tests", PYTHONPATH=str(TESTS), **CHECKED)
+    laws = run(python, "-m", "pytest", "-q", tmp_path / "plugin" / "tests", PYTHONPATH=str(SUPPORT), **CHECKED)
     assert "6 passed" in laws
 
 

@@ -23,7 +23,7 @@ from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, settings, states, submissions, tallies
 
-CRASH = Path(__file__).parent.parent / "arena_crash.py"
+CRASH = Path(__file__).parents[1] / "support" / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
 
 

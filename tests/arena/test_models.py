@@ -29,7 +29,7 @@ from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.store import Store, model_versions
 from steelyard.store.schema import submissions
 
-KILL = Path(__file__).parent.parent / "arena_model_kill.py"
+KILL = Path(__file__).parents[1] / "support" / "arena_model_kill.py"
 SCORES = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
 
 

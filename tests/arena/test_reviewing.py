@@ -41,7 +41,7 @@ from steelyard.records import Rejected, iso
 from steelyard.store import Store, open_store
 from steelyard.store.schema import reviews, states, submissions, tallies
 
-KILLED = Path(__file__).parent.parent / "arena_review_kill.py"
+KILLED = Path(__file__).parents[1] / "support" / "arena_review_kill.py"
 COUNTERS = {"baseline_version", "last_updated"}
 """What counts upward, and so is not what it was."""
 

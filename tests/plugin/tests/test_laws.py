@@ -1,4 +1,4 @@
-"""The plug-in keeps the laws of every metric and of every format. Run where it is installed, with tests/ importable."""
+"""The plug-in keeps the laws of every metric and format. Run where it is installed, with tests/support importable."""
 
 from __future__ import annotations
 

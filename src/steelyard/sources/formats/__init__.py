@@ -24,5 +24,5 @@ plug-ins by distribution and by file, then our own run records; the first that r
   `lower_bound` or `unknown`. Kinds of tokens are disjoint (`disjoint_usage`).
 
 A format of timings is a `TimingFormat`, whose `recognizes` and `read` are given an `OpenedFile` and whose result
-`collected` makes. The laws are in `tests/format_laws.py`; docs/project/guides/formats.md has a tested example.
+`collected` makes. The laws are in `tests/support/format_laws.py`; docs/project/guides/formats.md has a tested example.
 """

@@ -1,7 +1,7 @@
 """Four processes submit to one arena and are killed at random moments, again and again, until everything is in.
 
 Run as a program of its own, so that it can fork workers cheaply and kill them without harm to the tests:
-    python tests/arena_crash.py ADDRESS FOLDER --submissions 600 --kills 15 --seed 1
+    python tests/support/arena_crash.py ADDRESS FOLDER --submissions 600 --kills 15 --seed 1
 Every worker appends the ids of acknowledged submissions to a file in FOLDER.
 """
 

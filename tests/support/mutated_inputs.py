@@ -1,6 +1,6 @@
 """Broken inputs to every reader, any number of them, each made from the seed and its number alone.
 
-python tests/mutated_inputs.py --count 100000 --seed 1
+python tests/support/mutated_inputs.py --count 100000 --seed 1
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from steelyard.questions.speedup._timing_files import TimingReading, read_task
 from steelyard.runner import load_plan
 from steelyard.sources import load_mapping, read_timings, trajectory_of
 
-HERE = Path(__file__).parent
-SAMPLES = HERE / "samples"
-PACKAGE = HERE.parent / "src" / "steelyard"
+TESTS = Path(__file__).parents[1]
+SAMPLES = TESTS / "samples"
+PACKAGE = TESTS.parent / "src" / "steelyard"
 MAX_SAMPLE_LENGTH = 20_000
 MAX_CPU_SECONDS = 10.0
 """Of one input, all of which are smaller than 100 kB."""

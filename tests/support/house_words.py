@@ -1,6 +1,6 @@
 """House phrases in user-visible text: the phrases, the texts of each kind, and the matches in them.
 
-`python tests/house_words.py` lists every match, by file.
+`python tests/support/house_words.py` lists every match, by file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
-WORDS = ROOT / "tests" / "house_words.toml"
+ROOT = Path(__file__).parents[2]
+WORDS = ROOT / "tests" / "support" / "house_words.toml"
 SCHEMAS = ("run", "task", "submission", "mapping", "plan")
 _COMMENTS = {
     ".js": r"(?m)(?<![:\w])//.*$|/\*(?:.|\n)*?\*/",

@@ -1,6 +1,6 @@
 """Writers and readers over HTTP for as long as is wanted, while the server is killed again and again.
 
-python tests/soak.py sqlite:///soak.db --minutes 30
+python tests/support/soak.py sqlite:///soak.db --minutes 30
 """
 
 from __future__ import annotations

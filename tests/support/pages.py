@@ -26,7 +26,7 @@ from pathlib import Path
 
 from steelyard.cli import run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")])
 SHOWN = {"text", "yaml", "nginx", "caddy", "bash"}
 """Languages of what nothing runs: output and layouts, and files of other programs."""

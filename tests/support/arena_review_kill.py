@@ -1,6 +1,6 @@
 """Excludes a submission and reinstates it, killed at the first statement, then at the second, until it gets through.
 
-Run as a program of its own, so that it can fork cheaply: python tests/arena_review_kill.py ADDRESS SUBMISSION
+Run as a program of its own, so that it can fork cheaply: python tests/support/arena_review_kill.py ADDRESS SUBMISSION
 Prints how many statements the two decisions took together.
 """
 

@@ -39,7 +39,7 @@ from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
 from steelyard.questions.token import create_token, list_tokens
 
-SAMPLES = Path(__file__).parent / "samples" / "arena"
+SAMPLES = Path(__file__).parents[1] / "samples" / "arena"
 
 
 def filled(folder: Path) -> Arena:

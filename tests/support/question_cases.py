@@ -25,7 +25,7 @@ from steelyard.questions.read import RunReading
 from steelyard.records import Canon, encode_run
 from steelyard.store import open_store, retire_canon, set_canon
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 @dataclass(frozen=True, eq=False)

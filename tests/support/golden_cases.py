@@ -1,7 +1,7 @@
 """Cases of the golden files: what every command, answer and page prints or writes.
 
-`tests/test_golden.py` compares them with `tests/golden/`. `python tests/golden_cases.py --update [PATTERN]` rewrites
-the files of the cases whose name contains PATTERN, such as `compare`. Review the change with `git diff`.
+`tests/test_golden.py` compares them with `tests/golden/`. `python tests/support/golden_cases.py --update [PATTERN]`
+rewrites the files of the cases whose name contains PATTERN, such as `compare`. Review the change with `git diff`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from steelyard.records import Call, Judgment, Run, Usage
 from steelyard.server import ROUTES, Route, ServeOptions
 from steelyard.server._running import guarded, site_of
 
-GOLDEN = Path(__file__).parent / "golden"
-UPDATE = "python tests/golden_cases.py --update"
+GOLDEN = Path(__file__).parents[1] / "golden"
+UPDATE = "python tests/support/golden_cases.py --update"
 NOW = 1_767_600_000_000_000_000
 """Time on the clock of every case, in nanoseconds: 2026-01-05 08:00 UTC."""
 WIDTHS = ("80", "160")

@@ -1,6 +1,6 @@
 """Submits to an arena that learns, killed before its n-th statement or after some moments, until all is in.
 
-Run as a program of its own, so that it can fork cheaply: python tests/arena_model_kill.py ADDRESS COUNT
+Run as a program of its own, so that it can fork cheaply: python tests/support/arena_model_kill.py ADDRESS COUNT
 Prints how often it was killed by the statement and by the moment.
 """
 

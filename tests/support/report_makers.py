@@ -14,7 +14,7 @@ from matchups import made_runs
 from steelyard.questions.report import Report
 from steelyard.records import Redaction, Run
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 HOSTILE = (
     "<img src=x onerror=\"window.pwned='img'\">"

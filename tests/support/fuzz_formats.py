@@ -1,4 +1,4 @@
-"""An atheris target: the laws of `format_laws.py`. `python tests/fuzz_formats.py -max_total_time=60 CORPUS`."""
+"""An atheris target: the laws of `format_laws.py`. `python tests/support/fuzz_formats.py -max_total_time=60 CORPUS`."""
 
 from __future__ import annotations
 

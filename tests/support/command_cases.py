@@ -9,7 +9,7 @@ from cyclopts import App
 
 from steelyard.cli import build_app, run
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parents[1] / "samples"
 UNENDING = {"serve", "arena watch"}
 """What does not end by itself; `serve` reads its runs as `report` does."""
 
