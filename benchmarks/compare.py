@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.questions.analysis._differences import StatisticsOptions
+from steelyard.questions.analysis import StatisticsOptions
 from steelyard.questions.rank._ranks import estimate_ranks
 from steelyard.statistics import Interval, paired_bootstrap, paired_t
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._intervals import group_intervals, ratio_interval
+from steelyard.questions.analysis import group_intervals, ratio_interval
 from steelyard.statistics import Floats, Interval, Ints, WeightBy
 
 MIN_COVERAGE = 0.93

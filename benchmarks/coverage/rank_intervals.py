@@ -13,8 +13,7 @@ import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis._differences import StatisticsOptions
-from steelyard.questions.analysis._samples import Samples
+from steelyard.questions.analysis import Samples, StatisticsOptions
 from steelyard.questions.rank._ranks import estimate_ranks, significant_by_permutation
 from steelyard.statistics import Floats, holm, rank_intervals, sign_flip_many, significantly_better, strengths_by_task
 

@@ -16,8 +16,7 @@ import numpy as np
 from benchmarks.coverage.grid import ICCS, SHARES, Coverage, chances, coverage_of, tries
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis._differences import Difference, StatisticsOptions, difference
-from steelyard.questions.analysis._samples import Samples, half_names
+from steelyard.questions.analysis import Difference, Samples, StatisticsOptions, difference, half_names
 from steelyard.questions.compare._verdicts import verdict
 from steelyard.questions.gate._rules import check, read_rule
 from steelyard.statistics import Floats, Interval, Ints

@@ -13,6 +13,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 
+from steelyard import questions
 from steelyard.cli._print import console, print_error, print_text, write_no_more
 from steelyard.errors import SteelyardError, UnknownNameError
 from steelyard.settings import STDIN
@@ -47,19 +48,17 @@ def _command(name: str, module: str) -> Any:  # Any: a function or an app
 
 def add_question(app: App, name: str, **placement: Any) -> None:  # Any: group and sort key
     """Add the command of a question below another command, such as `arena history`; it is imported when it runs."""
-    from steelyard.questions import question_summary  # only commands with subcommands need it
-
     word = name.partition(f"{app.name[0]}_")[2].replace("_", "-")
-    app.command(f"steelyard.cli._question_commands:{name}", name=word, help=question_summary(name), **placement)
+    app.command(
+        f"steelyard.cli._question_commands:{name}", name=word, help=questions.question_summary(name), **placement
+    )
 
 
 def outline() -> App:
     """Return the app with the names and summaries of all commands, without importing them."""
-    from steelyard.questions import question_summary  # only the list of all commands needs it
-
     app = _app(completes=True)
     for name, module in _modules().items():
-        summary = _summary(module, name) if module.startswith(__name__) else question_summary(name)
+        summary = _summary(module, name) if module.startswith(__name__) else questions.question_summary(name)
         app.command(App(name=name, help=summary))
     return app
 
@@ -86,10 +85,8 @@ def command_names() -> list[str]:
 
 def _modules() -> dict[str, str]:
     """Return the module of each command: a file here, or a question."""
-    from steelyard.questions import question_names  # only the list of all commands needs it
-
     own = [info.name.rstrip("_") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    derived = [name for name in question_names() if "_" not in name]  # `run_list` is a command of `run`
+    derived = [name for name in questions.question_names() if "_" not in name]  # `run_list` is a command of `run`
     return {name: module for name in sorted({*own, *derived}) if (module := _module(name))}
 
 
@@ -100,9 +97,8 @@ def _module(name: str) -> str | None:
     for own in (name, f"{name}_"):
         if importlib.util.find_spec(f"{__name__}.{own}") is not None:
             return f"{__name__}.{own}"
-    from steelyard.questions import is_question  # only a question needs it
 
-    return f"steelyard.questions.{name}" if is_question(name) else None
+    return f"steelyard.questions.{name}" if questions.is_question(name) else None
 
 
 def _app(*, completes: bool) -> App:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from cyclopts.command_spec import CommandSpec
 
+from steelyard import questions
+
 if TYPE_CHECKING:
     from cyclopts import App
     from cyclopts.argument import Argument
@@ -299,10 +301,8 @@ def _description(argument: Argument, words: Sequence[str]) -> str:
 
 
 def _figures(command: str) -> tuple[str, ...]:
-    from steelyard.questions import question_named  # only questions need it
-
-    question = question_named(command.replace(" ", "_").replace("-", "_"))
-    every = [question, *map(question_named, question.variants.values())]
+    question = questions.question_named(command.replace(" ", "_").replace("-", "_"))
+    every = [question, *map(questions.question_named, question.variants.values())]
     return tuple(dict.fromkeys(name for each in every for name in each.answer.figure_names()))
 
 

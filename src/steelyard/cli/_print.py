@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from steelyard import pages, records
 from steelyard.errors import SteelyardError
 from steelyard.pages import json_text, paint, wrapped
 from steelyard.plain_text import clean
@@ -53,9 +54,7 @@ class Terminal:
 
     def print_page(self, page: Page, *, everything: bool = False) -> None:
         """Print a page; with `everything`, folded tables too."""
-        from steelyard.pages import page_lines  # only results need it
-
-        self._write(page_lines(page, self.width, color=self.color, everything=everything), None)
+        self._write(pages.page_lines(page, self.width, color=self.color, everything=everything), None)
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
         try:
@@ -135,12 +134,10 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
 
     With `whole_off_terminal`, every place where stderr is no terminal: for what is not asked a second time.
     """
-    from steelyard.records import GRAVEST_FIRST  # msgspec, which a command without findings does not need
-
     terminal = console(stderr=True)
     whole = whole_off_terminal and not sys.stderr.isatty()
     reported = [finding for finding in findings if finding.severity != "info" or not finding.holds_everywhere]
-    ordered = sorted(reported, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+    ordered = sorted(reported, key=lambda finding: records.GRAVEST_FIRST.index(finding.severity))
     shown = len(ordered) if whole else FINDINGS_SHOWN
     for finding in ordered[:shown]:
         style = _STYLES.get(finding.severity)

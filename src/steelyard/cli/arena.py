@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Group, Parameter
 
+from steelyard import questions
 from steelyard.arena import Receipt
 from steelyard.cli import add_question
 from steelyard.cli._options import FromOne, Json, OnePath, Paths, PricesOption, ProfileOption, Seconds, StoreOption
@@ -45,9 +46,7 @@ def upgrade(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
 
     Example: steelyard arena upgrade --store sqlite:///arena.db
     """
-    from steelyard.questions import upgrade_arena  # brings SQLAlchemy
-
-    done = upgrade_arena(store, progress=_print_step)
+    done = questions.upgrade_arena(store, progress=_print_step)
     if json:
         print_json(done.to_dict())
     else:
@@ -74,9 +73,7 @@ def watch(
     """
     import time
 
-    from steelyard.questions import watch_arena  # brings SQLAlchemy
-
-    watched, terminal = watch_arena(store), console()
+    watched, terminal = questions.watch_arena(store), console()
     polls = 0
     while max_polls is None or polls < max_polls:
         for event in watched.news():
@@ -129,9 +126,7 @@ def init(
 
     Example: steelyard arena init --store sqlite:///arena.db
     """
-    from steelyard.questions import arena_settings, init_arena  # brings SQLAlchemy
-
-    made = arena_settings(init_arena(store, profile=profile, policy=policy))
+    made = questions.arena_settings(questions.init_arena(store, profile=profile, policy=policy))
     if json:
         print_json(made.to_dict())
     else:
@@ -177,16 +172,14 @@ def submit(
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
     """
-    from steelyard.questions import submit_files, submit_runs  # brings SQLAlchemy
-
     output.check()
     is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_PRICE_TABLE)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
     with _followed(shown=not output.quiet) as progress:
         if files:
-            done = submit_files(store, list(files), artifacts=artifacts, progress=progress)
+            done = questions.submit_files(store, list(files), artifacts=artifacts, progress=progress)
         else:
-            done = submit_runs(
+            done = questions.submit_runs(
                 store,
                 list(from_runs or ()),
                 task_map=task_map,
@@ -256,9 +249,7 @@ def notify(
     """
     import time
 
-    from steelyard.questions import notifier  # brings SQLAlchemy
-
-    sender = notifier(store, targets, since=since)
+    sender = questions.notifier(store, targets, since=since)
     if sender.skipped:
         console(stderr=True).print(f"discarded {counted(sender.skipped, 'event')} before {since}")
     while True:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard import runner, sources
 from steelyard.cli._options import Json
 from steelyard.cli._print import print_json
 from steelyard.errors import UnknownNameError
@@ -23,14 +24,10 @@ def schema(
     Example: steelyard schema run
     """
     if record == MAPPING:
-        from steelyard.sources import mapping_schema  # creates classes that other schemas do not need
-
-        print_json(mapping_schema())
+        print_json(sources.mapping_schema())
         return 0
     if record == PLAN:
-        from steelyard.runner import plan_schema  # only needed to run plans
-
-        print_json(plan_schema())
+        print_json(runner.plan_schema())
         return 0
     if record not in RECORDS:
         raise UnknownNameError("record type", record, [*RECORDS, MAPPING, PLAN])

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from steelyard import questions, server
 from steelyard.cli._options import FromOne, FromZero, Json, Paths, StoreOption
 from steelyard.cli._output import PLAIN_OUTPUT, PlainOutput
 from steelyard.cli._print import console, print_error, print_json, print_lines
@@ -53,10 +54,9 @@ def create(
     Example: steelyard serve token create ci --scope submit --expires 30d
     Example: steelyard serve token create ada-laptop --person ada --scope submit,review
     """
-    from steelyard.questions import split_names
     from steelyard.questions.token import create_token  # brings SQLAlchemy
 
-    made = create_token(name, scopes=split_names(scope), expires=expires, person=person, store=store)
+    made = create_token(name, scopes=questions.split_names(scope), expires=expires, person=person, store=store)
     if json:
         print_json(made.to_dict())
         return 0
@@ -145,14 +145,13 @@ def serve_command(
     """
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
         raise MissingExtraError("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
-    from steelyard.server import ServeOptions, serve as answer  # brings Starlette
 
     if runs and store is not None:
         raise UsageError("cannot serve both runs and an arena", hint="start two servers with different --port values")
     if not runs and store is None and not Path(DEFAULT_STORE.removeprefix("sqlite:///")).exists():
         hint = "steelyard serve runs/, or steelyard arena init"
         raise UsageError(f"nothing to serve: no runs given and {DEFAULT_STORE} does not exist", hint=hint)
-    options = ServeOptions(
+    options = server.ServeOptions(
         host=host,
         port=port,
         write=write,
@@ -173,7 +172,7 @@ def serve_command(
             webbrowser.open(address)
 
     try:
-        answer(runs or (), store or DEFAULT_STORE, options, ready=ready, warn=partial(print_error, as_json=False))
+        server.serve(runs or (), store or DEFAULT_STORE, options, ready=ready, warn=partial(print_error, as_json=False))
     finally:
         if is_ready:
             console(stderr=True).print("stopped")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from steelyard import metrics, statistics
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
+from steelyard.questions import analysis
 from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import Names, PricedRunOptions, ProfileName
 from steelyard.questions._run_input import EngineName, Reading
@@ -15,7 +17,7 @@ from steelyard.records import sum_in_order
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
-    from steelyard.questions.analysis._differences import StatisticsOptions
+    from steelyard.questions.analysis import StatisticsOptions
 
 
 Order = Literal["mean", "bradley-terry", "ranked-pairs"]
@@ -45,13 +47,12 @@ def check_profile(profile: Profile) -> None:
             f"profile {profile.name!r} is for the {profile.spec} specification",
             hint="use an outcome profile (see: steelyard profiles)",
         )
-    from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
 
-    known: dict[str, Any] = catalog().constants()
+    known: dict[str, Any] = metrics.catalog().constants()
     for name in profile.constants:
         if name not in known:
             raise UnknownNameError("constant", name, known, where=profile.name)
-    weights = constants_of(catalog()["composite_score"], profile).values()
+    weights = metrics.constants_of(metrics.catalog()["composite_score"], profile).values()
     if min(weights) < 0 or sum_in_order(weights) <= 0:
         message = "pass_weight and impl_weight must be non-negative and have a positive sum"
         raise UsageError(message, where=profile.name)
@@ -80,9 +81,7 @@ class EngineOptions(PricedRunOptions):
     def reading(self) -> Reading:
         """Return how the runs are read, filtered and evaluated, validated."""
         if self.engine not in ("auto", "local"):
-            from steelyard.metrics import check_engine  # brings numpy and Polars
-
-            check_engine(self.engine)
+            metrics.check_engine(self.engine)
         return replace(super().reading(), engine=self.engine)
 
 
@@ -105,18 +104,15 @@ class DrawOptions(ConfidenceOptions):
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """Return the options of the statistics, validated, with defaults."""
-        from steelyard.questions.analysis._differences import StatisticsOptions  # brings numpy and scipy
-        from steelyard.statistics import RESAMPLES, SEED, check_level
-
         if self.resamples is not None and not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
             hint = f"use {MIN_RESAMPLES} to {MAX_RESAMPLES}"
             raise UsageError(f"{option('resamples')} is out of range (got {self.resamples})", hint=hint)
         if self.seed is not None and self.seed < 0:
             raise UsageError(f"{option('seed')} must be 0 or more (got {self.seed})")
-        return StatisticsOptions(
-            level=check_level(self.confidence),
-            seed=SEED if self.seed is None else self.seed,
-            resamples=RESAMPLES if self.resamples is None else self.resamples,
+        return analysis.StatisticsOptions(
+            level=statistics.check_level(self.confidence),
+            seed=statistics.SEED if self.seed is None else self.seed,
+            resamples=statistics.RESAMPLES if self.resamples is None else self.resamples,
             method=method,
         )
 

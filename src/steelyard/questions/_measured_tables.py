@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard import arena, prices, sources
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
@@ -261,9 +262,8 @@ def _opened(
     if kind == "run":
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
         return open_runs(inputs, options.reading(), where=where)  # type: ignore[arg-type] # an arena is none
-    from steelyard.sources import RunTable, choose  # tables bring numpy and Polars
 
-    if isinstance(inputs, RunTable):
+    if isinstance(inputs, sources.RunTable):
         message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"
         raise UsageError(message, hint=f"pass the path, or the result of sy.{COMMANDS[kind].split()[0]}")
     choice = options.choice()
@@ -272,7 +272,7 @@ def _opened(
         raise NoValidInputError(f"the input contains no {kind}", hint=f"steelyard help {COMMANDS[kind]}")
     if choice.timed and kind != "submission":
         raise UsageError(f"{_a(kind)} has no timestamp", hint=f"remove {option('since')} and {option('until')}")
-    chosen = choose(table, choice, where=where)
+    chosen = sources.choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n)
     return evaluated_by(chosen, options.reading().engine)
@@ -407,11 +407,9 @@ def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: pat
 
 
 def _submissions(inputs: Measurable, options: PricedRunOptions) -> _Rows:
-    from steelyard.arena import submission_table  # brings SQLAlchemy
-
     if options.set or options.map:
         raise UsageError(f"{option('set')} and {option('map')} do not apply to an arena", hint="remove them")
-    return _Rows(submission_table(arena_of(inputs)).iter_rows(named=True))
+    return _Rows(arena.submission_table(arena_of(inputs)).iter_rows(named=True))
 
 
 def arena_of(inputs: Measurable) -> Arena:
@@ -429,18 +427,15 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
     """The rows as columns; a metric that no row has is left out, and so missing."""
     import polars as pl  # heavy: --help does not need it
 
-    from steelyard.prices import open_price_table
-    from steelyard.sources import RunTable
-
     names = [declared.name for declared in catalog().values() if declared.is_of_rows and declared.level != "run"]
     numbers = dict.fromkeys([*names, "reported_cost_usd", "start_time", "stated_duration_seconds"], pl.Float64)
     rows = [_typed(row, numbers) for row in measured.rows]
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None, strict=False)
     empty = [series.name for series in frame if series.null_count() == len(series) and series.name != "task"]
-    return RunTable(
+    return sources.RunTable(
         frame=frame.drop(empty).lazy(),
         n=frame.height,
-        price_table=open_price_table(options.prices).label,
+        price_table=prices.open_price_table(options.prices).label,
         notes=(*measured.findings, *other_basis([measured.basis])),
         rejected_elsewhere=measured.rejected_count,
         rows=kind,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, cast
 
 import msgspec
 
+from steelyard import metrics, sources
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.option_names import option
@@ -113,14 +114,12 @@ class Reading:
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = option("where")) -> RunTable:
     """Return the table of the chosen runs in the files or records; raise if there are none."""
-    from steelyard.sources import choose  # brings numpy and Polars
-
     if is_table(inputs):
         reject_labels(reading.labels)
         table = inputs
     else:
         table = table_of(each_input(cast("RunsInput", inputs), reading.mapping), reading)
-    chosen = choose(table, reading.choice, where=where)
+    chosen = sources.choose(table, reading.choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
     return evaluated_by(chosen, reading.engine)
@@ -130,18 +129,16 @@ def evaluated_by(table: RunTable, engine: object) -> RunTable:
     """Return the table with its engine and a note about it; None leaves it unchanged."""
     if engine is None:
         return table
-    from steelyard.metrics import choose_engine  # brings numpy and Polars
 
-    return choose_engine(replace(table, engine=engine))
+    return metrics.choose_engine(replace(table, engine=engine))
 
 
 def is_table(runs: Runs | None) -> TypeGuard[RunTable]:
     """Return whether it is a `RunTable`, without importing numpy and Polars for other types."""
     if runs is None or isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
         return False
-    from steelyard.sources import RunTable
 
-    return isinstance(runs, RunTable)
+    return isinstance(runs, sources.RunTable)
 
 
 def prices_of(runs: Runs | None, asked: str, *, is_named: bool) -> str:
@@ -163,21 +160,18 @@ def reject_labels(labels: Labels) -> None:
 
 def open_mapping(given: PathInput | AbstractMapping[str, Any]) -> Mapping:  # Any: TOML values
     """The mapping of a name, of a TOML file, or of values as TOML has them."""
-    from steelyard.sources import load_mapping, mapping_of  # makes some twenty classes that most calls do not need
-
-    return mapping_of(given) if isinstance(given, AbstractMapping) else load_mapping(named_path(given))
+    return sources.mapping_of(given) if isinstance(given, AbstractMapping) else sources.load_mapping(named_path(given))
 
 
 def reading_cluster(engine: EngineName) -> Cluster | None:
     """Where files are read; None for `local`."""
     if engine == "local":
         return None
-    from steelyard.metrics import SparkCluster, is_spark, spark_session  # brings Polars, and pyspark where it is asked
 
-    if not is_spark(engine):
+    if not metrics.is_spark(engine):
         hint = "use local, spark, spark://HOST:PORT, sc://HOST:PORT, or, in Python, a Spark session"
         raise UsageError(f"engine {engine!r} cannot read files", hint=hint)
-    return SparkCluster(spark_session(engine))
+    return metrics.SparkCluster(metrics.spark_session(engine))
 
 
 def nothing_read(rejected: Sequence[Rejected]) -> NoValidInputError:
@@ -216,9 +210,7 @@ def table_of(
     cluster: Cluster | None = None,
 ) -> RunTable:
     """The table of all runs in the files and records; with `format`, files of other formats are not read."""
-    from steelyard.sources import TableBuilder  # tables bring numpy and Polars
-
-    builder = TableBuilder(
+    builder = sources.TableBuilder(
         open_price_table(reading.prices),
         labels=reading.labels,
         progress=reading.progress,
@@ -278,12 +270,10 @@ def _mapped(
     rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, name: str
 ) -> Iterator[PlacedRun]:  # Any: as above
     """The runs in the rows; the first row that is none is an error that names it, as without a mapping."""
-    from steelyard.sources import MappedRun, read_rows  # makes some twenty classes that most calls do not need
-
-    for item in read_rows(rows, mapping, shown=name):
+    for item in sources.read_rows(rows, mapping, shown=name):
         if isinstance(item, Rejected):
             raise RecordError(item.reason, path=name, line=item.line, hint=item.hint)
-        if isinstance(item, MappedRun):
+        if isinstance(item, sources.MappedRun):
             yield PlacedRun(item.run, name, item.line, mapping.format_name)
 
 

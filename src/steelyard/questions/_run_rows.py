@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    metrics,
+    pages,  # its names are imported on first use
+)
 from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile
@@ -99,15 +102,13 @@ def listed_runs(table: RunTable, profile: Profile, *, limit: int | None = None) 
     """Return the runs in the order of their keys, up to a limit, and a sentence about all of them."""
     import polars as pl  # heavy, like the engine
 
-    from steelyard.metrics import engine_of
-
     limit = MAX_ROWS if limit is None else limit
     if not table.n:
         return (), "There are no runs."
     present = table.frame.collect_schema().names()
     wanted = [name for name in ("id", *KEYS, "outcome", "start_time") if name in present]
     frame = table.frame.select(wanted).collect()
-    for name, values in engine_of(table, profile).values(FIGURES).items():
+    for name, values in metrics.engine_of(table, profile).values(FIGURES).items():
         if not isinstance(values, Missing):
             frame = frame.with_columns(pl.Series(name, values).fill_nan(None))
     order = [name for name in (*KEYS, "id") if name in present]

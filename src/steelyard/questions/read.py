@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from steelyard import sources
 from steelyard.errors import UnreadableFileError, UsageError
 from steelyard.pages import OnDemand
 from steelyard.prices import cost_of, open_price_table
@@ -63,12 +64,10 @@ def read(runs: Runs, options: ReadOptions) -> RunTable:
     >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="spec")
     RunTable(2 runs, prices spec (1))
     """
-    from steelyard.sources import RunTable, TableSource, choose  # tables bring numpy and Polars
-
     reading = options.reading()
-    if isinstance(runs, RunTable):
+    if isinstance(runs, sources.RunTable):
         reject_labels(reading.labels)
-        return choose(runs, reading.choice)
+        return sources.choose(runs, reading.choice)
     paths_or_records = list(each_input(runs, reading.mapping))
     if not paths_or_records:
         raise UsageError("nothing to read: no path and no record given", hint="pass paths or run records")
@@ -79,7 +78,7 @@ def read(runs: Runs, options: ReadOptions) -> RunTable:
     table = table_of(paths_or_records, reading, format=options.format, cluster=cluster)
     is_piped = any(isinstance(given, Path) and is_stdin(given) for given in paths_or_records)
     if cluster is None and not is_piped and not isinstance(runs, Iterator):
-        source = TableSource(
+        source = sources.TableSource(
             inputs=runs,
             format=options.format,
             labels=reading.labels,
@@ -87,7 +86,7 @@ def read(runs: Runs, options: ReadOptions) -> RunTable:
             prices=options.prices,
         )
         table = replace(table, source=source)
-    return choose(table, reading.choice)
+    return sources.choose(table, reading.choice)
 
 
 class RunReading:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
+from steelyard import statistics
 from steelyard.arena._answer_parts import IntervalMethod, RankedScore, ScoreInterval
 from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._rules import IntervalTable, score_metrics
@@ -58,18 +59,12 @@ def _own_multiplier(n: int, limits: IntervalTable) -> float:
 
 
 def _student_multiplier(n: int, level: float) -> float:
-    from steelyard.statistics import (
-        student_quantile,  # heavy: it loads scipy, which a task's leaderboard doeses without
-    )
-
-    return float(student_quantile(level, n - 1))
+    return float(statistics.student_quantile(level, n - 1))
 
 
 def _near_a_bound(counts: Mapping[int, int] | Mapping[Fraction, int], *, level: float) -> tuple[float, float]:
-    from steelyard.statistics import bounded_mean  # heavy: it loads scipy, which a task's leaderboard doeses without
-
     values = [float(value) / 100 for value, count in sorted(counts.items()) for _ in range(count)]
-    interval = bounded_mean(values, bounds=(0.0, 100.0), level=level)
+    interval = statistics.bounded_mean(values, bounds=(0.0, 100.0), level=level)
     assert interval.low is not None  # there are two values or more
     assert interval.high is not None
     return interval.low, interval.high

@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    pages,  # its names are imported on first use
+    statistics,
+)
 from steelyard.arena import Arena, scored_views
 from steelyard.figures import Axis, Estimate, Figure, dots
 from steelyard.formatting import counted, decimal_bounds, exact_percent
@@ -76,11 +79,9 @@ def arena_bias(arena: Arena, options: BiasOptions) -> ToolBias:
 
 
 def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
-    from steelyard.statistics import paired_plus_two, paired_t  # heavy: they load scipy, which leaderboards do without
-
-    interval, _ = paired_t(values, level=confidence)
+    interval, _ = statistics.paired_t(values, level=confidence)
     if not interval.known and len(values) > 1:  # equal on every task, but perhaps not on others
-        interval = paired_plus_two(values, span=100.0, level=confidence)
+        interval = statistics.paired_plus_two(values, span=100.0, level=confidence)
     low, high = interval.low, interval.high
     return Advantage(
         agent=agent,

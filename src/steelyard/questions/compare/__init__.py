@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    pages,  # its names are imported on first use
+    statistics,
+)
 from steelyard.errors import UsageError
 from steelyard.formatting import counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.plain_text import clean
+from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
@@ -53,11 +57,12 @@ from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, t
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable, Style
-    from steelyard.questions.analysis._differences import (
+    from steelyard.questions.analysis import (
         Difference as Difference,
+        Mask as Mask,
+        Samples as Samples,
         StatisticsOptions as StatisticsOptions,
     )
-    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
     from steelyard.questions.compare._verdicts import JudgedDifference
     from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Ints
@@ -99,16 +104,9 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     >>> compared.pairs[0].metrics["pass_rate"].verdict
     'better'
     """
-    from steelyard.questions.analysis._samples import (
-        chosen_rows as chosen_rows,
-        comparable as comparable,
-        counted_otherwise as counted_otherwise,
-        samples_of as samples_of,
-    )
-
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
-    names = comparable(options.metrics or usual)
+    names = analysis.comparable(options.metrics or usual)
     if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
         raise UsageError(
             f"{option('effect_size')} must be finite and not 0 (got {options.effect_size:g})",
@@ -118,9 +116,9 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     )
     table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
-    samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
+    samples = analysis.samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [
-        chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
+        analysis.chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
         for place, chosen in enumerate(filters)
     ]
     sides, scheme_findings = _sides(table, samples, filters, masks)
@@ -128,7 +126,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     if not options.metrics:  # skip default metrics that no run has
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
     compared = {cell.metric for row in differences for cell in row}
-    otherwise = counted_otherwise(table, samples, names)
+    otherwise = analysis.counted_otherwise(table, samples, names)
     if otherwise is None:
         others = differences
     else:
@@ -162,15 +160,13 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
 
 def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     """Return the filters of the baseline and each candidate; duplicates would count as two comparisons."""
-    from steelyard.questions.analysis._samples import read_filter as read_filter  # brings numpy and Polars
-
     if not others:
         raise UsageError("no candidate to compare", hint=option("candidate", "agent=NAME,model=NAME"))
-    filters = [read_filter(text, option=option("candidate")) for text in others]
+    filters = [analysis.read_filter(text, option=option("candidate")) for text in others]
     for place, text in enumerate(others):
         if filters[place] in filters[:place]:
             raise UsageError(f"{option('candidate', text)} is given twice")
-    return [read_filter(a, option=option("baseline")), *filters]
+    return [analysis.read_filter(a, option=option("baseline")), *filters]
 
 
 def _sides(
@@ -203,10 +199,8 @@ def _differences(
     samples: Samples, masks: Sequence[Mask], metrics: Sequence[Sequence[str]], judging: StatisticsOptions
 ) -> list[list[Difference]]:
     """Return the differences of each candidate from the baseline."""
-    from steelyard.questions.analysis._differences import difference as difference  # brings numpy and scipy
-
     return [
-        [difference(samples, masks[0], mask, name, options=judging) for name in names]
+        [analysis.difference(samples, masks[0], mask, name, options=judging) for name in names]
         for mask, names in zip(masks[1:], metrics, strict=True)
     ]
 
@@ -267,7 +261,6 @@ def skews(
         engine_of as engine_of,
         skewed_groups as skewed_groups,
     )
-    from steelyard.questions.analysis._weightings import weights_differ as weights_differ
 
     def texts(key: Key) -> tuple[str | None, ...]:
         return tuple(None if value is None else str(value) for value in key)
@@ -275,7 +268,7 @@ def skews(
     place_of = {texts(key): place for place, key in enumerate(keys)}
     labeled = Labeled(by, lambda key: place_of.get(texts(key)), labels)
     engine = engine_of(table, samples.profile)
-    return [*weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, labeled)]
+    return [*analysis.weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, labeled)]
 
 
 def _judged(
@@ -333,8 +326,6 @@ def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
 
 
 def _metric_difference(judged: JudgedDifference) -> MetricDifference:
-    from steelyard.statistics import POWER, size_word  # brings numpy and scipy
-
     found, needed = judged.difference, judged.sample_size
     declared, delta, bounds = catalog()[found.metric], found.cliffs_delta, found.bounds
     by_task = TaskDifferences(
@@ -355,12 +346,14 @@ def _metric_difference(judged: JudgedDifference) -> MetricDifference:
         runs=SideCounts(baseline=found.runs[0], candidate=found.runs[1]),
         missing=SideCounts(baseline=found.missing[0], candidate=found.missing[1]),
         effect=EffectSize(
-            cliffs_delta=delta, size=None if delta is None else size_word(delta), standardized=found.standardized
+            cliffs_delta=delta,
+            size=None if delta is None else statistics.size_word(delta),
+            standardized=found.standardized,
         ),
         power_analysis=PowerAnalysis(
             tasks_needed=judged.needed,
             minimum_detectable_effect=found.minimum_detectable_effect,
-            power=POWER,
+            power=statistics.POWER,
             sample_size=None if needed is None else SampleSize(min_tasks=needed.at_least, max_tasks=needed.at_most),
         ),
         by_task=by_task,
@@ -384,11 +377,9 @@ def _flips(by_task: TaskDifferences, tasks: int) -> Flips | None:
 
 
 def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
-    from steelyard.questions.analysis._samples import pooled as pooled  # brings numpy and Polars
-
     findings = []
     for side, mask in zip(sides, masks, strict=True):
-        mixed = pooled(table, mask, side.chosen)
+        mixed = analysis.pooled(table, mask, side.chosen)
         if mixed:
             message = f"{side.label} pools runs of {mixed}; add them to the filter to compare one configuration"
             findings.append(Finding(code="pooled", message=message))

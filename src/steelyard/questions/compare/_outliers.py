@@ -7,8 +7,7 @@ import polars as pl
 
 from steelyard.formatting import quantity
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._differences import Difference
-from steelyard.questions.analysis._samples import Mask, Samples
+from steelyard.questions.analysis import Difference, Mask, Samples
 from steelyard.records import Finding, Missing, Place
 from steelyard.sources import RunTable
 from steelyard.statistics import Floats, Ints, size_word

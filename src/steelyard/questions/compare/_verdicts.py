@@ -22,7 +22,7 @@ from steelyard.formatting import (
     versus,
 )
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._differences import DEPENDS_ON_UNSCORED, NO_COMMON_TASK, Difference, std_dev_of_tasks
+from steelyard.questions.analysis import DEPENDS_ON_UNSCORED, NO_COMMON_TASK, Difference, std_dev_of_tasks
 from steelyard.statistics import (
     POWER,
     benjamini_hochberg,

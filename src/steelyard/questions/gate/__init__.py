@@ -16,6 +16,7 @@ from steelyard.errors import UsageError
 from steelyard.formatting import counted, difference_text, exact_percent, interval_name, percent, quantity
 from steelyard.metrics import catalog
 from steelyard.option_names import option
+from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
@@ -36,7 +37,7 @@ from steelyard.records import Finding, one_a_kind
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
+    from steelyard.questions.analysis import Mask as Mask, Samples as Samples
     from steelyard.questions.gate._rules import Rule, RuleCheck
     from steelyard.sources import RunTable as RunTable
 
@@ -75,12 +76,11 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     >>> checked.status, checked.exit_code
     ('pass', 0)
     """
-    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
     from steelyard.questions.gate._rules import check  # brings numpy and scipy
 
     rules = _read_rules(options)
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
-    metrics = comparable([rule.metric for rule in rules])
+    metrics = analysis.comparable([rule.metric for rule in rules])
     choice, inputs = options.choice(), {"the candidate": runs}
     if options.baseline is not None:
         inputs = {"the baseline": options.baseline, **inputs}
@@ -189,34 +189,26 @@ def _joined(sides: Sequence[_Side]) -> tuple[Samples, Samples | None, Mask]:
     """All runs together, the same counted otherwise where that changes something, and which are the candidate's."""
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.questions.analysis._samples import joined as joined
-
     if len(sides) == 1:
         return sides[0].samples, sides[0].otherwise, np.ones(sides[0].samples.n, dtype=bool)
-    samples, from_new = joined(sides[0].samples, sides[1].samples)
+    samples, from_new = analysis.joined(sides[0].samples, sides[1].samples)
     otherwise = None
     if any(side.otherwise for side in sides):
-        otherwise = joined(*(side.otherwise or side.samples for side in sides))[0]
+        otherwise = analysis.joined(*(side.otherwise or side.samples for side in sides))[0]
     return samples, otherwise, from_new
 
 
 def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.questions.analysis._samples import (
-        counted_otherwise as counted_otherwise,
-        pooled as pooled,
-        samples_of as samples_of,
-    )
-
     findings = table_findings(table)
-    mixed = pooled(table, np.ones(table.n, dtype=bool), {})
+    mixed = analysis.pooled(table, np.ones(table.n, dtype=bool), {})
     if mixed:
         message = f"{name} pools runs of {mixed}; filter by agent and model to check one configuration"
         findings.append(Finding(code="pooled", message=message))
-    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    samples = analysis.samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
-    return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)
+    return _Side(samples, analysis.counted_otherwise(table, samples, metrics), findings, table.rejected_count)
 
 
 def page(answer: Gate) -> Page:

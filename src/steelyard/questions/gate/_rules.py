@@ -12,14 +12,17 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import bounds_text, counted, difference_text, exact_percent, interval_name, percent, quantity
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
-from steelyard.questions.analysis._differences import (
+from steelyard.questions.analysis import (
     DEPENDS_ON_UNSCORED,
     FEW_DIFFER,
+    Mask,
+    Samples,
     StatisticsOptions,
     difference,
+    half_names,
+    scores_of,
     std_dev_of_tasks,
 )
-from steelyard.questions.analysis._samples import Mask, Samples, half_names, scores_of
 from steelyard.questions.gate._answer import GateStatus
 from steelyard.records import Missing
 from steelyard.statistics import (

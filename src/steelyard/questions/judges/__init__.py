@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    pages,  # its names are imported on first use
+    statistics,
+)
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, p_value, p_value_cell
 from steelyard.questions._answer import Drawing
@@ -59,9 +62,8 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
     Judges(3 judges of 1,400 runs, alpha 0.987)
     """
     from steelyard.questions.judges._examination import JudgedRun, examine  # brings numpy and scipy
-    from steelyard.statistics import check_level
 
-    check_level(options.confidence)
+    statistics.check_level(options.confidence)
     profile, by = options.outcome_profile(), checked_keys(options.by)
     reader = RecordReader(options.reading())
     schemes: set[str] = set()

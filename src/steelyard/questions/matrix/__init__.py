@@ -15,6 +15,7 @@ from steelyard.errors import NoValidInputError, UsageError
 from steelyard.formatting import NumberFormat, counted, difference_text, number_format
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
+from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import EngineOptions, VerdictOptions
@@ -38,7 +39,7 @@ from steelyard.statistics import WeightBy
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page
-    from steelyard.questions.analysis._samples import Mask as Mask, Samples as Samples
+    from steelyard.questions.analysis import Mask as Mask, Samples as Samples
     from steelyard.sources import RunTable as RunTable
 
 TERMINAL_ROWS = 40
@@ -78,19 +79,15 @@ def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
     >>> sy.matrix(sy.demo_runs(), by=["tier"])
     Matrix(20 tasks x 7 groups by tier on pass_rate)
     """
-    from steelyard.questions.analysis._samples import (  # brings numpy and scipy
-        groups_of as groups_of,
-        samples_of as samples_of,
-    )
     from steelyard.questions.matrix._tasks import matrix_tasks  # as above
 
     keys_by, declared = _columns_by(options.by), _shown(options.metric)
     profile = options.outcome_profile()
     table = open_table(runs, [declared.name], options, keys=keys_by)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
-    samples = samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
+    samples = analysis.samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
     _check_any(samples, declared)
-    keys, codes = groups_of(table, keys_by, profile=profile)
+    keys, codes = analysis.groups_of(table, keys_by, profile=profile)
     pair = _pair(options, keys_by, keys)
     rows = matrix_tasks(
         samples, codes, declared.name, size=len(keys), errored=_errored(table), order=options.order, pair=pair
@@ -138,9 +135,7 @@ def _columns_by(by: Sequence[str]) -> list[str]:
 
 
 def _shown(name: str) -> Metric:
-    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
-
-    comparable([name])
+    analysis.comparable([name])
     return catalog()[name]
 
 
@@ -178,9 +173,7 @@ def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tup
 
 def _named(chosen: Chosen, side: str, by: Sequence[str], keys: Sequence[Key]) -> int:
     """The one group that has these values."""
-    from steelyard.questions.analysis._samples import read_filter as read_filter  # brings numpy and Polars
-
-    asked = read_filter(chosen, option=side)
+    asked = analysis.read_filter(chosen, option=side)
     for name in asked:
         if name not in by:
             raise UsageError(

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.questions.analysis._samples import Mask, Samples, half_names
+from steelyard.questions.analysis import Mask, Samples, half_names
 from steelyard.questions.matrix._answer import MatrixCell, MatrixTask, TaskOrder
 from steelyard.records import exact_mean
 from steelyard.statistics import Floats, Ints

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from steelyard import statistics
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
+from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
@@ -108,14 +110,11 @@ def _check_intervals(options: MeasureOptions) -> None:
     """Reject an unknown method, and a confidence level that no interval would use."""
     if (options.interval, options.confidence) == ("none", CONFIDENCE):
         return
-    from steelyard.questions.analysis._intervals import check_method as check_method  # brings numpy and scipy
-    from steelyard.statistics import check_level
-
-    check_level(options.confidence)
+    statistics.check_level(options.confidence)
     if options.interval == "none":
         hint = f"{option('interval', 'auto')} {option('confidence', f'{options.confidence:g}')}"
         raise UsageError(f"{option('confidence')} needs an interval method", hint=hint)
-    check_method(options.interval)
+    analysis.check_method(options.interval)
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:

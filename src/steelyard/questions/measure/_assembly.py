@@ -27,6 +27,7 @@ from steelyard.metrics import (
 )
 from steelyard.option_names import option
 from steelyard.profiles import Profile
+from steelyard.questions import analysis
 from steelyard.questions._group_keys import keys_with_scheme, tier_name
 from steelyard.questions.measure._answer import (
     SHOWN,
@@ -442,6 +443,5 @@ def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str
     weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
     if not labels or not weighted:
         return []
-    from steelyard.questions.analysis._weightings import uneven_groups  # brings scipy
 
-    return uneven_groups(engine, weighted, by, labels)
+    return analysis.uneven_groups(engine, weighted, by, labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard import statistics
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, PricedEstimate, StackedRow, dots, pareto, stacked
 from steelyard.metrics import Metric, catalog
@@ -36,8 +37,6 @@ def group_dots(result: Measurement, width: int) -> Figure:
 
 def group_pareto(result: Measurement, width: int) -> Figure:
     """Mean quality against mean cost of each group."""
-    from steelyard.statistics import pareto_optimal  # brings numpy
-
     quality, cost = _main_metric(result), catalog()["cost_usd"]
     if quality.better != "higher" or quality.level != "run" or any(cost.name not in g.metrics for g in result.groups):
         hint = "measure pass_rate and cost_usd"
@@ -45,7 +44,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
     values = [_mean(group, quality.name) for group in result.groups]
     costs = [_mean(group, cost.name) for group in result.groups]
     pairs = {i: pair for i, pair in enumerate(zip(values, costs, strict=True)) if None not in pair}
-    front = pareto_optimal(*([pair[side] or 0.0 for pair in pairs.values()] for side in (0, 1))).tolist()
+    front = statistics.pareto_optimal(*([pair[side] or 0.0 for pair in pairs.values()] for side in (0, 1))).tolist()
     is_pareto_optimal: dict[int, bool] = dict(zip(pairs, front, strict=True))
     points = []
     for i, group in enumerate(result.groups):

@@ -7,11 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    metrics,
+    pages,  # its names are imported on first use
+)
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.formatting import exact_percent, interval_name, number_format, quantity
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
+from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import RankOptions
 from steelyard.questions._group_keys import VARYING, default_keys, keys_with_scheme
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
     from steelyard.pages import Column, Page, PageTable
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis._samples import Samples as Samples
+    from steelyard.questions.analysis import Samples as Samples
     from steelyard.questions.rank._ranks import Entrants
     from steelyard.sources import RunTable as RunTable
     from steelyard.statistics import Floats, Ints
@@ -62,12 +66,6 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     >>> ranking.groups[0].key
     {'tier': 'T6'}
     """
-    from steelyard.questions.analysis._samples import (
-        comparable as comparable,
-        counted_otherwise as counted_otherwise,
-        groups_of as groups_of,
-        samples_of as samples_of,
-    )
     from steelyard.questions.rank._ranks import ranked_groups  # as above
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
@@ -78,12 +76,12 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     if not named:
         named, chosen_findings = _score_of_most(table, profile)
     declared = _ranked_on(named[0], options)
-    metrics = comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
+    metrics = analysis.comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
-    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
-    keys, codes = groups_of(table, keys_by, profile=profile)
+    samples = analysis.samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    keys, codes = analysis.groups_of(table, keys_by, profile=profile)
     field, standing, test = _standing(samples, keys, codes, declared, options, by=keys_by)
-    otherwise = counted_otherwise(table, samples, metrics)
+    otherwise = analysis.counted_otherwise(table, samples, metrics)
     notes: list[Finding] = []
     if otherwise is not None:
         with suppress(NoValidInputError):  # counted the other way, no group may have a value
@@ -185,21 +183,17 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
 
 def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
     """Return the named metrics, else the usual ones; none if the runs decide."""
-    from steelyard.questions.analysis._samples import comparable as comparable  # brings numpy and scipy
-
     if not 0 <= options.min_task_coverage <= 1:
         raise UsageError(
             f"{option('min_task_coverage')} must be between 0 and 1 (got {options.min_task_coverage})",
             hint=option("min_task_coverage", 0.5),
         )
-    return comparable(options.metrics or usual)
+    return analysis.comparable(options.metrics or usual)
 
 
 def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:
     """The score that most runs have, the first of equals; a finding where that is not the first."""
-    from steelyard.metrics import engine_of as engine_of  # brings numpy and Polars
-
-    means = engine_of(table, profile).means(SCORES, [])
+    means = metrics.engine_of(table, profile).means(SCORES, [])
     known = {
         name: 0 if isinstance(figures, Missing) else int(figures["count"].sum()) for name, figures in means.items()
     }

@@ -16,8 +16,17 @@ from steelyard.metrics import Key, catalog
 from steelyard.option_names import option
 from steelyard.questions._figure_options import Order
 from steelyard.questions._group_keys import tier_name
-from steelyard.questions.analysis._differences import StatisticsOptions, gap_of, linearized, runs_to_permute
-from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names, scores_of
+from steelyard.questions.analysis import (
+    Mask,
+    Samples,
+    StatisticsOptions,
+    TaskMeans,
+    gap_of,
+    half_names,
+    linearized,
+    runs_to_permute,
+    scores_of,
+)
 from steelyard.questions.rank._answer import PassEstimate, RankedGroup, RankInterval
 from steelyard.records import Finding, Missing, key_label
 from steelyard.statistics import (

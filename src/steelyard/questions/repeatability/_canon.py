@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from steelyard import store
 from steelyard.errors import CanonExistsError, CanonPromptError, CanonVersionError
 from steelyard.questions.repeatability._distance import DISTANCE_VERSION, Workbench, signature
 from steelyard.questions.repeatability._oracle import Verdict, oracle_version
@@ -28,18 +29,16 @@ class CanonCache:
         """The canon in force."""
         if self.store is None:
             return self._held.get(prompt)
-        from steelyard.store import canon_of  # brings SQLAlchemy
 
-        return canon_of(self.store, prompt)
+        return store.canon_of(self.store, prompt)
 
     def set(self, canon: Canon) -> Canon:
         """Set it; the one that another process set in the same moment wins."""
         if self.store is None:
             return self._held.setdefault(canon.prompt, canon)
-        from steelyard.store import set_canon  # brings SQLAlchemy
 
         try:
-            return set_canon(self.store, canon)
+            return store.set_canon(self.store, canon)
         except CanonExistsError:
             in_force = self.get(canon.prompt)
             if in_force is None:

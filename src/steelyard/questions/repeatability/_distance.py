@@ -11,6 +11,7 @@ from fractions import Fraction
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
+from steelyard import statistics
 from steelyard.metrics import catalog
 from steelyard.questions.repeatability._normalization import Level, NormalForm, normalization_version, normalize
 from steelyard.records import Missing
@@ -246,8 +247,6 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
 
 def prompt_intervals(compared: MetricInputs, metrics: dict[str, float | Missing]) -> dict[str, Interval]:
     """Exact intervals: Clopper and Pearson's for fractions of outputs, and that of the modal mass."""
-    from steelyard.statistics import clopper_pearson, modal_mass  # brings numpy and scipy
-
     n = len(compared.signatures)
     intervals: dict[str, Interval] = {}
     if not n:
@@ -255,6 +254,6 @@ def prompt_intervals(compared: MetricInputs, metrics: dict[str, float | Missing]
     for declared in catalog().at("prompt"):
         value = metrics[declared.name]
         if declared.counts_outputs and not isinstance(value, Missing):
-            intervals[declared.name] = clopper_pearson(round(value * n), n)
-    intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values()))
+            intervals[declared.name] = statistics.clopper_pearson(round(value * n), n)
+    intervals["r_raw"] = statistics.modal_mass(list(Counter(compared.signatures).values()))
     return intervals

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET, structs
 
+from steelyard import store
 from steelyard.errors import NoValidInputError, ProfileError, UnknownNameError, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.option_names import option
@@ -234,9 +235,8 @@ class _Worker:
         wanted = any(prompt.contract is not None and not prompt.is_experiment for prompt in prompts)
         if self.options.store is None or not wanted:
             return None
-        from steelyard.store import open_store  # imports SQLAlchemy
 
-        return open_store(self.options.store)
+        return store.open_store(self.options.store)
 
     def _bench(self, prompt: Prompt) -> Workbench:
         # Prose has no language unless --normalize needs one.

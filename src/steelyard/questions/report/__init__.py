@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from steelyard import sources
 from steelyard.questions._measured_tables import arena_of, is_arena, open_table, usual_metrics
 from steelyard.questions._question import question
 from steelyard.questions._run_input import Measurable, each_input, reject_labels, sort_inputs, table_of
@@ -41,13 +42,11 @@ def report(runs: Measurable, options: ReportOptions) -> Report:
     >>> made
     Report(Demonstration: measure; 1,400 runs)
     """
-    from steelyard.sources import RunTable as RunTable, choose as choose  # tables bring numpy and Polars
-
     work = ReportSections(options)
     reading, profile = options.reading(), options.outcome_profile()
-    if isinstance(runs, RunTable):
+    if isinstance(runs, sources.RunTable):
         reject_labels(reading.labels)
-        work.source = table = choose(runs, reading.choice)
+        work.source = table = sources.choose(runs, reading.choice)
     elif is_arena(runs):
         work.source = arena = arena_of(runs)
         work.described = (ReportInput(name=arena.store.address, sha256=None),)
@@ -55,7 +54,7 @@ def report(runs: Measurable, options: ReportOptions) -> Report:
     else:
         given = work.given(list(each_input(runs, reading.mapping)))  # type: ignore[arg-type] # rejects results
         work.inputs = sort_inputs(given, mapped=reading.mapping is not None)
-        work.source = table = choose(table_of(work.inputs.runs, reading), reading.choice)
+        work.source = table = sources.choose(table_of(work.inputs.runs, reading), reading.choice)
     if table.n:
         work.over_runs(table)
     work.over_files()

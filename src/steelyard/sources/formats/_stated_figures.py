@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from steelyard import statistics
 from steelyard.records import Finding, exact_mean
 
 Verdicts = Sequence[bool | None]
@@ -77,11 +78,11 @@ def _is_fraction(value: Any) -> bool:  # Any: a value of the file
 
 def _pass_at_k(verdicts: Mapping[str, Sequence[bool]], ks: Sequence[int]) -> dict[int, float | None]:
     """Return the mean over the tasks with at least k attempts; None without such a task."""
-    from steelyard.statistics import pass_at_k  # brings numpy and scipy, and few files state it
-
     means: dict[int, float | None] = {}
     for k in ks:
-        chances = [chance for own in verdicts.values() if (chance := pass_at_k(len(own), sum(own), k)) is not None]
+        chances = [
+            chance for own in verdicts.values() if (chance := statistics.pass_at_k(len(own), sum(own), k)) is not None
+        ]
         means[k] = exact_mean(chances) if chances else None
     return means
 

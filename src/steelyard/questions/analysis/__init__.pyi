@@ -1,0 +1,38 @@
+from ._differences import (
+    DEPENDS_ON_UNSCORED as DEPENDS_ON_UNSCORED,
+    FEW_DIFFER as FEW_DIFFER,
+    NO_COMMON_TASK as NO_COMMON_TASK,
+    Difference as Difference,
+    StatisticsOptions as StatisticsOptions,
+    delta_within_tasks as delta_within_tasks,
+    difference as difference,
+    gap_of as gap_of,
+    kept_level as kept_level,
+    linearized as linearized,
+    runs_to_permute as runs_to_permute,
+    std_dev_of_tasks as std_dev_of_tasks,
+)
+from ._intervals import (
+    METHODS as METHODS,
+    check_method as check_method,
+    group_intervals as group_intervals,
+    ratio_interval as ratio_interval,
+    why_no_estimate as why_no_estimate,
+)
+from ._samples import (
+    Mask as Mask,
+    Samples as Samples,
+    TaskMeans as TaskMeans,
+    chosen_rows as chosen_rows,
+    comparable as comparable,
+    complete_halves as complete_halves,
+    counted_otherwise as counted_otherwise,
+    groups_of as groups_of,
+    half_names as half_names,
+    joined as joined,
+    pooled as pooled,
+    read_filter as read_filter,
+    samples_of as samples_of,
+    scores_of as scores_of,
+)
+from ._weightings import uneven_groups as uneven_groups, weights_differ as weights_differ
