@@ -136,6 +136,93 @@ def test_files_change_what_a_trial_is_but_their_place_and_times_do_not(plan: Pat
     assert not set(ids(plan)) & set(before)
 
 
+SERVERS = """
+[plan]
+name = "servers"
+[endpoints.fp16]
+kind = "chat"
+url = "http://127.0.0.1:8000/v1"
+[endpoints.int4]
+kind = "chat"
+url = "env:INT4_URL"
+[[tasks]]
+id = "greet"
+prompt = "Say hello."
+[[agents]]
+use = "model"
+name = "m-fp16"
+models = ["m"]
+endpoint = "fp16"
+[[agents]]
+use = "model"
+name = "m-int4"
+models = ["m"]
+endpoint = "int4"
+"""
+
+
+@pytest.fixture
+def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plan with one model on two servers."""
+    monkeypatch.setenv("INT4_URL", "http://127.0.0.1:8001/v1")
+    path = tmp_path / "plan.toml"
+    path.write_text(SERVERS)
+    return path
+
+
+def test_one_model_on_two_servers_is_two_trials(servers: Path) -> None:
+    assert len(set(ids(servers))) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        (":8000/v1", ":8002/v1", False),
+        ("http://127.0.0.1:8000/v1", "https://127.0.0.1:8000/v1", False),
+        ('kind = "chat"\nurl = "http', 'kind = "responses"\nurl = "http', False),
+        (":8000/v1", ":8000/v1/", True),
+        ("http://127.0.0.1:8000", "HTTP://127.0.0.1:8000", True),
+        ("fp16", "sixteen", True),
+        ('url = "env:INT4_URL"', 'url = "http://127.0.0.1:8001/v1"', True),
+        (':8000/v1"', ':8000/v1"\nparallel = 1\nprice = { input_usd = 1, output_usd = 2 }', True),
+    ],
+)
+def test_the_server_is_part_of_a_trial_and_its_name_is_not(servers: Path, old: str, new: str, is_same: bool) -> None:
+    before = ids(servers)
+    assert (ids(changed(servers, old, new)) == before) is is_same
+
+
+def test_a_server_with_an_id_may_move(servers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ids(changed(servers, 'url = "env:INT4_URL"', 'url = "env:INT4_URL"\nid = "m at int4"'))
+    monkeypatch.setenv("INT4_URL", "http://other:9/v1")
+    assert ids(servers) == before
+    assert ids(changed(servers, "m at int4", "m at int8"))[1] != before[1]
+
+
+def test_trials_are_not_listed_for_a_server_that_is_not_known(servers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INT4_URL")
+    with pytest.raises(PlanError, match="INT4_URL is not set"):
+        sy.run_list(servers, pending=True, results=servers.parent / "runs")
+    changed(servers, 'url = "env:INT4_URL"', 'url = "env:INT4_URL"\nid = "m at int4"')
+    assert len(sy.run_list(servers, pending=True, results=servers.parent / "runs").trials) == 2
+
+
+def test_a_finished_plan_runs_again_at_another_server(servers: Path, tmp_path: Path) -> None:
+    plan = changed(servers, 'url = "http://127.0.0.1:8000/v1"', 'url = "scripted:a.toml"')
+    changed(plan, 'url = "env:INT4_URL"', 'url = "scripted:b.toml"')
+    for name in "ab":
+        (tmp_path / f"{name}.toml").write_text(f'[[answers]]\ntext = ["{name}"]\n')
+    assert sy.run(plan, out=tmp_path / "runs").done == 2
+    result = sy.run(changed(plan, "scripted:b.toml", "scripted:./b.toml"), out=tmp_path / "runs")
+    assert result.had_nothing_to_run  # the same script
+    (tmp_path / "b.toml").write_text('[[answers]]\ntext = ["c"]\n')
+    result = sy.run(plan, out=tmp_path / "runs")
+    assert (result.done, result.had_nothing_to_run) == (2, False)
+    assert sorted(run.output.text for run in records(tmp_path / "runs") if run.output) == ["a", "c"]
+    told = [finding.message for finding in result.findings if finding.code == "results_omitted"]
+    assert told == ["the plan no longer contains 1 finished trial, whose result is omitted"]
+
+
 def test_looking_at_a_repository_does_not_change_a_trial(plan: Path, tmp_path: Path) -> None:
     git = tmp_path / "work" / ".git"
     (git / "refs" / "heads").mkdir(parents=True)

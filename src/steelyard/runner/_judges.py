@@ -67,13 +67,15 @@ def with_judges(read: PlanRead, trials: Sequence[Trial]) -> list[Trial]:
     judging: list[Trial] = []
     for judge in read.plan.judges:
         rubric = rubric_of(read, judge)
-        adapter = read.adapters[judge.use].digest
+        adapter, server = read.adapters[judge.use].digest, read.server_of(judge)
         groups = _pairs(read, trials) if judge.pairs else [(trial,) for trial in trials if _is_judged(read, trial)]
         for judged, sample in itertools.product(groups, range(1, judge.samples + 1)):
             ids = tuple(trial.id for trial in judged)
             judging.append(
                 Trial(
-                    id=trial_id(FORMAT_VERSION, "judge", ids, adapter, judge.model, rubric.digest, seed, sample),
+                    id=trial_id(
+                        FORMAT_VERSION, "judge", ids, adapter, server, judge.model, rubric.digest, seed, sample
+                    ),
                     kind="judge",
                     task=judged[0].task,
                     agent=judge.label,

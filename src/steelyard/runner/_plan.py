@@ -18,6 +18,7 @@ from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
 from steelyard.runner._adapters import adapters
+from steelyard.runner._digests import tree_digest
 from steelyard.runner._plan_records import (
     ENVIRONMENT,
     FORMAT_VERSION,
@@ -102,6 +103,24 @@ class PlanRead:
             return None
         only = next(iter(self.plan.endpoints)) if len(self.plan.endpoints) == 1 else None
         return use.endpoint or only
+
+    def server_of(self, use: AgentUse | JudgeUse) -> tuple[str, ...] | None:
+        """What tells the server of an agent or judge from others; None where it calls none.
+
+        The name in the plan is no part of it. A variable that is not set stands for itself.
+        """
+        name = self.endpoint_of(use)
+        if name is None:
+            return None
+        endpoint = self.plan.endpoints[name]
+        if endpoint.id is not None:
+            return endpoint.kind, "id", endpoint.id
+        url = value_of(endpoint.url) or endpoint.url
+        if url.startswith(SCRIPTED):
+            return endpoint.kind, "script", tree_digest(self.path_of(url.removeprefix(SCRIPTED)))
+        scheme, separator, rest = url.strip().rstrip("/").partition("://")
+        host, slash, base = rest.partition("/")
+        return endpoint.kind, "url", f"{scheme.lower()}{separator}{host.lower()}{slash}{base}"
 
     def time_limit_seconds(self, task: PlanTask, use: AgentUse) -> float:
         """Return the time limit of an execution: of the task, else the agent, else the plan."""
@@ -349,6 +368,19 @@ def key_mistakes(read: PlanRead, names: set[str]) -> Iterator[SteelyardError]:
         endpoint = read.plan.endpoints[name]
         for what, text in (("url", endpoint.url), ("key", endpoint.key)):
             if text is not None and not value_of(text):
-                variable = text.removeprefix(ENVIRONMENT)
-                message = f"environment variable {variable} is not set (the {what})"
-                yield UsageError(message, where=f"[endpoints.{name}]", hint=f"export {variable}=...")
+                yield _unset(name, what, text)
+
+
+def unknown_urls(read: PlanRead) -> list[SteelyardError]:
+    """Variables that hold the URLs of servers without an id, and are not set."""
+    return [
+        _unset(name, "url", endpoint.url)
+        for name, endpoint in sorted(read.plan.endpoints.items())
+        if endpoint.id is None and not value_of(endpoint.url)
+    ]
+
+
+def _unset(endpoint: str, what: str, text: str) -> UsageError:
+    variable = text.removeprefix(ENVIRONMENT)
+    message = f"environment variable {variable} is not set (the {what})"
+    return UsageError(message, where=f"[endpoints.{endpoint}]", hint=f"export {variable}=...")

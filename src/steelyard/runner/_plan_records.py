@@ -128,6 +128,9 @@ class Endpoint(Record, frozen=True, kw_only=True):
     """API: `chat`, `responses`, `messages` or `gemini`."""
     url: PlainName
     """URL, or `env:NAME` for an environment variable with the URL."""
+    id: PlainName | None = None
+    """Identity of the server in trial ids (default: its URL). Set it if one server has different URLs, for example on
+    several machines or after a restart."""
     key: str | None = None
     """`env:NAME`: environment variable with the key, which never enters the sandbox. None for a server without keys."""
     parallel: FromOne = 8

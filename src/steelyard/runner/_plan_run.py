@@ -17,7 +17,7 @@ from steelyard.runner._execution import agent_version, isolation_for, missing_pr
 from steelyard.runner._executor import executing, regrade
 from steelyard.runner._judges import completed_runs
 from steelyard.runner._measurement import Progress, measure_sides, trials_running
-from steelyard.runner._plan import ORACLE, PlanRead, key_mistakes, load_plan
+from steelyard.runner._plan import ORACLE, PlanRead, key_mistakes, load_plan, unknown_urls
 from steelyard.runner._plan_folder import PlanFolder, checked_drift, known_lock, lock_of, locked, plan_path
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_digest, program_named
@@ -261,7 +261,7 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
                 findings += _measured(opened, folder, settings)
         finally:
             states = list(trial_states(folder, opened.trials))
-            findings += write_runs(folder, read, states)
+            findings += [*write_runs(folder, read, states), *_omitted(folder, opened.trials)]
     return PlanEnd(
         states,
         findings,
@@ -271,6 +271,15 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
         is_interrupted=scheduler.is_interrupted,
         had_nothing_to_run=not to_run and not settings.is_regrade,
     )
+
+
+def _omitted(folder: PlanFolder, trials: Iterable[Trial]) -> Iterator[Finding]:
+    """Results of trials that the plan no longer has, for example because its prompt or its server has changed."""
+    count = len(folder.finished() - {trial.id for trial in trials})
+    if count:
+        omitted = "1 finished trial, whose result is" if count == 1 else f"{count:,} finished trials, whose results are"
+        message = f"the plan no longer contains {omitted} omitted"
+        yield Finding(code="results_omitted", severity="info", message=message, where=str(folder.shown), count=count)
 
 
 def spending_of(read: PlanRead, states: Iterable[TrialState], *, parallel: int = 1) -> Spending:
@@ -325,7 +334,12 @@ def run_trial(folder: PlanFolder, name: str, settings: RunSettings) -> TrialStat
 
 
 def list_trials(opened: OpenedPlan, folder: PlanFolder) -> list[Trial]:
-    """Write the plan's folder without running anything; return the trials that have no result."""
+    """Write the plan's folder without running anything; return the trials that have no result.
+
+    Their ids are for other machines, so the URLs that are part of the ids must be known here.
+    """
+    if mistakes := unknown_urls(opened.read):
+        raise PlanError(str(opened.read.path), mistakes)
     _set_up(opened, folder, _versions_here(opened.read), accept_drift=False)
     return [state.trial for state in trial_states(folder, opened.trials) if state.state != "done"]
 

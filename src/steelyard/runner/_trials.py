@@ -98,4 +98,4 @@ def _solution_digest(read: PlanRead, task: PlanTask) -> str | None:
 
 def _variant_digest(read: PlanRead, use: AgentUse, tier: Tier) -> str:
     overlay = tree_digest(read.path_of(tier.overlay)) if tier.overlay else None
-    return digest_of(read.adapters[use.use].digest, use.command, use.options, overlay, tier.env)
+    return digest_of(read.adapters[use.use].digest, read.server_of(use), use.command, use.options, overlay, tier.env)
