@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,33 @@ def test_what_was_left_while_it_was_being_removed_is_removed(temporary: Path) ->
         (left / name / "work").mkdir(parents=True)
     start_again()
     assert os.listdir(temporary) == []
+
+
+def test_a_removal_ends_in_time_and_the_next_folder_continues(temporary: Path) -> None:
+    folder = make_scratch()
+    for number in range(500):
+        (folder / f"{number}" / "deeper").mkdir(parents=True)
+    remove_scratch(folder, max_seconds=0.0)
+    assert folder.exists()
+    remove_scratch(make_scratch())
+    assert os.listdir(temporary) == []
+
+
+def test_directories_are_removed_by_many_threads(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    removing = os.rmdir
+
+    def slow_rmdir(name: str, *, dir_fd: int | None = None) -> None:
+        time.sleep(0.01)
+        removing(name, dir_fd=dir_fd)
+
+    folder = make_scratch()
+    for number in range(600):
+        (folder / f"{number}").mkdir()
+    monkeypatch.setattr("os.rmdir", slow_rmdir)
+    started = time.monotonic()
+    remove_scratch(folder)
+    assert os.listdir(temporary) == []
+    assert time.monotonic() - started < 3  # one after the other: 600 times 10 ms, so 6 s
 
 
 def test_many_that_start_at_once_take_nothing_from_each_other(temporary: Path) -> None:

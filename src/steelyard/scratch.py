@@ -12,7 +12,9 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -24,6 +26,10 @@ if sys.platform != "win32":  # Windows has no such lock: what is left there stay
 PREFIX = "steelyard-scratch-"
 _OURS = re.compile(rf"{PREFIX}\w{{8}}")
 _TRIES, _PAUSE_SECONDS = 50, 0.02
+_LEFTOVER_SECONDS = 5.0
+"""How long the start of a process may take to remove what others left."""
+_THREADS, _MANY_FOLDERS = 16, 200
+"""On some systems a process waits a few milliseconds to remove a directory, and many threads wait no longer."""
 _locks: dict[Path, int] = {}
 
 
@@ -55,16 +61,20 @@ def make_scratch(parent: Path | None = None) -> Path:
         # Another starting process removed it before it was locked.
 
 
-def remove_scratch(folder: Path) -> None:
+def remove_scratch(folder: Path, *, max_seconds: float | None = None) -> None:
     """Remove the folder however deep it is: deeper than recursion goes, and than the system takes as a path.
 
     A command that was killed may write on for a moment, so this is tried more than once. What then still cannot be
-    removed is left: the result matters more.
+    removed, or not within `max_seconds`, is left: the result matters more. The next `make_scratch` tries again.
     """
     lock = _locks.pop(folder, None)
+    until = None if max_seconds is None else time.monotonic() + max_seconds
     try:
         for _ in range(_TRIES):
-            if _removed(folder):
+            if _removed(folder, until):
+                return
+            if _is_past(until):
+                _remove_leftovers.cache_clear()
                 return
             time.sleep(_PAUSE_SECONDS)
     finally:
@@ -74,7 +84,8 @@ def remove_scratch(folder: Path) -> None:
 
 @cache
 def _remove_leftovers(parent: Path) -> None:
-    """Remove what dead processes of this user left there, once in the life of a process."""
+    """Remove what dead processes of this user left there: once in the life of a process, or after it left something."""
+    until = time.monotonic() + _LEFTOVER_SECONDS
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         names = [entry.name for entry in entries if _OURS.fullmatch(entry.name)]
         for folder in (parent / name for name in names):
@@ -82,7 +93,7 @@ def _remove_leftovers(parent: Path) -> None:
                 lock = _locked(folder, wait=False)
                 if lock is not None:
                     try:
-                        _removed(folder)
+                        _removed(folder, until)
                     finally:
                         os.close(lock)
 
@@ -116,40 +127,71 @@ def _lock(opened: int, *, wait: bool) -> bool:
     return True
 
 
-def _removed(folder: Path) -> bool:
-    """Whether the folder is gone after one attempt."""
+def _removed(folder: Path, until: float | None = None) -> bool:
+    """Whether the folder is gone after one attempt, which ends at `until`."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             shutil.rmtree(folder)
         else:
-            _empty(folder)
+            _empty(folder, until)
             folder.rmdir()
     return not folder.exists()
 
 
-def _empty(root: Path) -> None:
+def _is_past(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until
+
+
+def _empty(root: Path, until: float | None) -> None:
     """Take everything out of the folder. Each inner folder is first moved up to it, so that no path grows."""
+    errors: list[OSError] = []
     at_root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        waiting = _clear(at_root, at_root)
-        while waiting:
-            name = waiting.pop()
-            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at_root)
+        waiting = deque(_clear(at_root, at_root, until))
+
+        def remove_waiting(most: int | None = None) -> None:
             try:
-                waiting += _clear(here, at_root)
-            finally:
-                os.close(here)
-            os.rmdir(name, dir_fd=at_root)
+                while waiting and not errors and (most is None or (most := most - 1) >= 0):
+                    _remove_inner(waiting, at_root, until)
+            except OSError as error:
+                errors.append(error)
+
+        while waiting and not errors:
+            helpers = [threading.Thread(target=remove_waiting) for _ in range(_THREADS - 1)]
+            helpers = helpers if len(waiting) > _MANY_FOLDERS else []
+            for helper in helpers:
+                helper.start()
+            remove_waiting(None if helpers else _MANY_FOLDERS)
+            for helper in helpers:
+                helper.join()
     finally:
         os.close(at_root)
+    if errors:
+        raise errors[0]
 
 
-def _clear(here: int, at_root: int) -> list[str]:
+def _remove_inner(waiting: deque[str], at_root: int, until: float | None) -> None:
+    """Remove one of the folders that were moved to the root; those in it wait from now on."""
+    try:
+        name = waiting.pop()
+    except IndexError:  # another thread took the last one
+        return
+    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at_root)
+    try:
+        waiting += _clear(here, at_root, until)
+    finally:
+        os.close(here)
+    os.rmdir(name, dir_fd=at_root)
+
+
+def _clear(here: int, at_root: int, until: float | None) -> list[str]:
     """Unlink the folder's files and move its folders to the root; the names these have there."""
     moved: list[str] = []
     with os.scandir(here) as entries:
         listed = list(entries)
     for entry in listed:
+        if _is_past(until):
+            raise TimeoutError
         if not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.name, dir_fd=here)
             continue

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from attacking import Attack, python
 from steelyard.sandbox import Isolation, Limits
-from steelyard.sandbox._resource_watch import ResourceUsage, measured
+from steelyard.sandbox._resource_watch import ResourceUsage, Watcher, measured
 
 MIB = 1 << 20
 SMALL_DISK = Limits(wall_seconds=60, disk_bytes=8 * MIB, file_bytes=4 * MIB)
@@ -131,6 +135,46 @@ def test_files_and_folders_count_beyond_those_that_were_there(open_folder: Path)
     assert measured(open_folder, after) == after
     assert measured(open_folder, ResourceUsage(after.space - 1, after.entries)) is None
     assert measured(open_folder, ResourceUsage(after.space, after.entries - 1)) is None
+
+
+FLOOD = """
+import os
+for _ in range(3):
+    os.fork()
+os.makedirs(f"{os.getpid()}/closed")
+os.chdir(str(os.getpid()))
+for number in range(1_000_000):
+    os.makedirs(f"{number}/deeper/and/deeper")
+    os.write(1, b"....")
+"""
+
+
+def test_a_flood_of_directories_is_stopped_at_the_limit(isolation: Isolation) -> None:
+    started = time.monotonic()
+    result = python(FLOOD, isolation, limits=Limits(wall_seconds=60, disk_entries=4_000, cpu_seconds=60))
+    assert result.limit_hit == "disk"
+    assert len(result.stdout) < 8_000
+    assert time.monotonic() - started - result.wall_seconds < 15  # 5 for what an earlier command left, 5 for its own
+
+
+@pytest.fixture
+def folder_in_memory() -> Iterator[Path]:
+    """On a file system that others hardly use, so that the number of its files is ours."""
+    if not os.path.isdir("/dev/shm") or not os.statvfs("/dev/shm").f_ffree:
+        pytest.skip("/dev/shm does not limit the number of files")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        yield Path(name)
+
+
+def test_the_limit_on_files_does_not_wait_for_the_pace(folder_in_memory: Path) -> None:
+    watcher = Watcher(folder_in_memory, Limits(disk_entries=500), (), launchers=0, is_ours=True)
+    assert watcher.limit_hit(os.getpid()) is None
+    watcher._thorough.due = watcher._quick.due = time.monotonic() + 3_600  # as after a count that took long
+    assert watcher.limit_hit(os.getpid()) is None
+    for number in range(250):
+        (folder_in_memory / f"{number}" / "deeper").mkdir(parents=True)
+    (folder_in_memory / "one more").mkdir()
+    assert watcher.limit_hit(os.getpid()) == "disk"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from steelyard.errors import UsageError
 from steelyard.sandbox._sandbox_records import Content, Stay
 from steelyard.scratch import make_scratch, remove_scratch
 
+_REMOVAL_SECONDS = 5.0
+"""What a command made so large that it takes longer is left for later commands to remove."""
 WORK, TEMPORARY, HOME = "work", "tmp", "home"
 """What is in the box: the command's files have a folder of their own, so that none of their names is taken."""
 
@@ -68,7 +70,7 @@ def filled(
             if stay is not None:
                 _keep(box, stay, uid)
     finally:
-        remove_scratch(outer)
+        remove_scratch(outer, max_seconds=_REMOVAL_SECONDS)
 
 
 def _keep(box: Path, stay: Stay, uid: int | None) -> None:

@@ -27,6 +27,8 @@ _MEMORY_OF_A_LOOK = 512 << 20
 """Up to this memory limit, a command is checked at the normal rate; above it, less often in proportion, so that the
 relative overshoot is the same."""
 _MIN_PER_SECOND = 10
+_MIN_ROOM = 10
+"""A tenth of the limit on files: below that much room for more, other users' files would make us look all the time."""
 
 
 class ResourceUsage(NamedTuple):
@@ -69,6 +71,11 @@ def _entries(folder: str, most: int | None) -> list[os.DirEntry[str]] | None:
         return []
     except OSError:
         return None
+
+
+def _free_entries(folder: Path) -> int:
+    """How many files its file system can still take; those that do not limit them say 0."""
+    return os.statvfs(folder).f_ffree
 
 
 def descendants(pid: int) -> Iterator[int]:
@@ -211,6 +218,8 @@ class Watcher:
     """Whether the command has our own uid."""
     _put_there: ResourceUsage = field(init=False)
     _known_memory: dict[str, int] = field(default_factory=dict)
+    _free_entries: int = field(init=False)
+    """How many files the file system can still take when it is time to count, whatever the pace."""
     _quick: Pace = field(init=False)
     _thorough: Pace = field(init=False)
 
@@ -220,6 +229,7 @@ class Watcher:
         usage = measured(self.box)
         assert usage is not None  # without a bound all is counted
         self._put_there = usage
+        self._expect(usage)
 
     def limit_hit(self, pid: int) -> LimitName | None:
         """The limit that the process and all it started are over, if it is time to look."""
@@ -227,7 +237,8 @@ class Watcher:
             with self._quick.look():
                 if memory_bytes(pid) > self.limits.memory_bytes:
                     return "memory"
-        if self._thorough.is_time():
+        # A flood outruns the pace: the more files there are, the longer a count takes. The file system knows at once.
+        if self._thorough.is_time() or _free_entries(self.box) < self._free_entries:
             with self._thorough.look():
                 return self._looked_into(pid)
         return None
@@ -241,7 +252,16 @@ class Watcher:
     def disk_is_full(self, elsewhere: int = 0) -> bool:
         """Whether new files in the directory and `elsewhere` exceed the limit."""
         space = self._put_there.space + self.limits.disk_bytes - elsewhere
-        return measured(self.box, ResourceUsage(space, self._put_there.entries + self.limits.disk_entries)) is None
+        usage = measured(self.box, ResourceUsage(space, self._put_there.entries + self.limits.disk_entries))
+        if usage is not None:
+            self._expect(usage)
+        return usage is None
+
+    def _expect(self, usage: ResourceUsage) -> None:
+        """Set the number of free files below which the directory may have more than the limit."""
+        most = self.limits.disk_entries
+        room = max(self._put_there.entries + most - usage.entries, most // _MIN_ROOM)
+        self._free_entries = _free_entries(self.box) - room
 
     def _looked_into(self, pid: int) -> LimitName | None:
         holdings = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
