@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.store import Store, alongside, insert_columns, open_store
-from steelyard.store._store import migrations
+from steelyard.store._store import connect_for_reading, migrations
 from steelyard.store.schema import applied, settings, tallies, tasks
 
 
@@ -71,6 +71,20 @@ def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) ->
     (tmp_path / "notes.db").write_text("these are notes, " * 100)
     with pytest.raises(StoreUnavailableError, match=r"notes\.db"):
         open_store(f"sqlite:///{tmp_path}/notes.db")
+
+
+def test_reading_ignores_a_log_that_is_removed_meanwhile(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    open_store(f"sqlite:///{file}").close()
+    code = "import sys, pathlib\nlog = pathlib.Path(sys.argv[1])\nwhile True: log.touch(); log.unlink(missing_ok=True)"
+    toggle = subprocess.Popen([sys.executable, "-c", code, f"{file}-wal"], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(1_000):
+            connect_for_reading(file).close()
+        assert toggle.poll() is None
+    finally:
+        toggle.kill()
+        toggle.wait()
 
 
 @pytest.mark.parametrize("ending", ["at rest", "killed", "open"])

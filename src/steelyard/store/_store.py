@@ -146,8 +146,10 @@ def _connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    log = Path(f"{path}-wal")
-    return log.exists() and log.stat().st_size > 0
+    try:
+        return Path(f"{path}-wal").stat().st_size > 0
+    except FileNotFoundError:  # the last connection to close removes it, at any time
+        return False
 
 
 def _connect(path: Path, mode: str, *pragmas: str) -> sqlite3.Connection:
