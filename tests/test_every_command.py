@@ -33,9 +33,7 @@ def _verbs() -> dict[str, type[Any]]:
         if "options" in parameters and not module.startswith("_") and has_input:
             options = parameters["options"].annotation
             for name in (module, options):  # its class is as public as the verb
-                assert name in sy.__all__, (
-                    f"list {name} in src/steelyard/__init__.py: every verb is part of the package"
-                )
+                assert name in sy.__all__, f"{name} is not in src/steelyard/__init__.pyi: run make docs"
             found[module] = getattr(sy, options)
     return found
 

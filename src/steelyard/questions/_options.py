@@ -87,7 +87,7 @@ class MapOptions(LabelOptions):
         return None if self.map is None else open_mapping(self.map)
 
 
-class RunOptions(MapOptions):
+class RunFilterOptions(MapOptions):
     """Filters for runs."""
 
     where: ManyChosen = doc("KEY=VALUE or KEY!=VALUE; comma-separated or repeatable.", default=())
@@ -125,7 +125,7 @@ class PriceOptions(Options):
     )
 
 
-class PricedRunOptions(PriceOptions, RunOptions):
+class PricedRunOptions(PriceOptions, RunFilterOptions):
     """Filters for runs, with prices."""
 
     def reading(self) -> Reading:

@@ -15,7 +15,7 @@ from steelyard.arena import Arena, arena_version, rank_task
 from steelyard.errors import NoValidInputError, UnreadableFileError, UsageError
 from steelyard.option_names import option
 from steelyard.questions._arena import open_arena
-from steelyard.questions._options import RunOptions
+from steelyard.questions._options import RunFilterOptions
 from steelyard.questions._run_input import InputsByKind, RecordReader, open_mapping, reject_unrecognized, sort_inputs
 from steelyard.questions.read import read
 from steelyard.records import Run
@@ -144,7 +144,7 @@ class RunsSource:
         """The whole records with their places, by id."""
         with self._current():
             if self._entries is None:
-                self._entries = dict(RecordReader(RunOptions(map=self.map).reading()).read(self.run_paths()))
+                self._entries = dict(RecordReader(RunFilterOptions(map=self.map).reading()).read(self.run_paths()))
             return self._entries
 
     def records(self) -> dict[str, Run]:

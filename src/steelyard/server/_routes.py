@@ -203,7 +203,7 @@ RUN_ROUTES = (
 TASK = question_route("arena_task_show", page="")
 SUBMISSION = question_route("arena_show")
 
-PLACED = (
+ARENA_ROUTES = (
     question_route("arena_task_list"),
     TASK,
     question_route("arena_task_leaderboard", page="/tasks/{task}"),
@@ -226,17 +226,7 @@ PLACED = (
     question_route("arena_model_weights"),
     question_route("arena_review_list", page="/review"),
 )
-"""Routes in the order of the documentation and of the navigation."""
-
-ARENA_ROUTES = (
-    *PLACED,
-    *(
-        question_route(name)
-        for name in question_names()
-        if name.startswith(ARENA) and name not in {route.question.name for route in PLACED if route.question}
-        if question_named(name).path and question_named(name).scope is None
-    ),
-)
+"""Routes for an arena, in the order of the documentation and of the navigation."""
 
 
 LINES_AT_ONCE = 1_000
@@ -583,4 +573,12 @@ OWN_ROUTES = (
 )
 """Routes about the server and about what is built in."""
 
-ROUTES: tuple[Route, ...] = (*RUN_ROUTES, *ARENA_ROUTES, *WRITE_ROUTES, *OWN_ROUTES)
+_LISTED = {route.question.name for route in (*RUN_ROUTES, *ARENA_ROUTES, *OWN_ROUTES) if route.question}
+OTHER_ROUTES = tuple(
+    question_route(name)
+    for name in question_names()
+    if name not in _LISTED and question_named(name).path and question_named(name).scope is None
+)
+"""Routes of the questions that no list above places."""
+
+ROUTES: tuple[Route, ...] = (*RUN_ROUTES, *ARENA_ROUTES, *OTHER_ROUTES, *WRITE_ROUTES, *OWN_ROUTES)

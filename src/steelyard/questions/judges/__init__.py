@@ -20,7 +20,7 @@ from steelyard.questions._answer import Drawing
 from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions
 from steelyard.questions._group_keys import keys_with_scheme
-from steelyard.questions._options import Names, RunOptions
+from steelyard.questions._options import Names, RunFilterOptions
 from steelyard.questions._question import question
 from steelyard.questions._run_input import RecordReader, Runs
 from steelyard.questions.judges._answer import (
@@ -44,7 +44,7 @@ LEVELS = ((0.8, "good"), (0.667, "moderate (tentative conclusions only)"), (0.0,
 """Interpretation of alpha (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative."""
 
 
-class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
+class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
     """Options of `judges`."""
 
     by: Names = doc(

@@ -1,4 +1,4 @@
-"""One file is all it takes to add a view of an arena, and one line to add an option to one."""
+"""One file is all it takes to add a question about runs or about an arena, and one line to add an option to one."""
 
 from __future__ import annotations
 
@@ -64,6 +64,64 @@ def page(answer: Turnout) -> pages.Page:
     table = pages.PageTable(caption="Submissions", columns=columns)
     return pages.Page(name="turnout", title="Turnout", answer=f"{len(answer.tasks)} tasks.", table=table)
 '''
+QUESTION = '''"""Count the runs of each task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+from steelyard import pages
+from steelyard.questions._answer import Answer, Part, Rows
+from steelyard.questions._declaration import doc
+from steelyard.questions._options import RunFilterOptions
+from steelyard.questions._question import question
+from steelyard.questions._run_input import RecordReader, Runs
+
+
+class AttemptsOptions(RunFilterOptions):
+    """Options of `attempts`."""
+
+    min_runs: int = doc("Only tasks with this many runs.", default=1)
+
+
+class TaskAttempts(Part, frozen=True, kw_only=True):
+    """Runs of a task."""
+
+    task: str
+    runs: int
+
+
+class Attempts(Answer, frozen=True, kw_only=True):
+    """Runs per task."""
+
+    rows: ClassVar[Rows] = Rows("tasks")
+
+    tasks: tuple[TaskAttempts, ...]
+
+
+@question(AttemptsOptions, examples=({"min_runs": 2},))
+def attempts(runs: Runs, options: AttemptsOptions) -> Attempts:
+    """Return the number of runs of each task.
+
+    >>> import steelyard as sy
+    >>> attempts([sy.Run(task="t")]).tasks[0].runs
+    1
+    """
+    entries = RecordReader(options.reading()).read(runs)
+    counts = Counter(entry.run.task for _, entry in entries)
+    return Attempts(tasks=tuple(TaskAttempts(task=task, runs=n) for task, n in counts.items() if n >= options.min_runs))
+
+
+def page(answer: Attempts) -> pages.Page:
+    """Return one row per task."""
+    columns = (
+        pages.text_column("task", "task", [each.task for each in answer.tasks]),
+        pages.count_column("runs", "runs", [each.runs for each in answer.tasks]),
+    )
+    table = pages.PageTable(caption="Attempts", columns=columns)
+    return pages.Page(name="attempts", title="Attempts", answer=f"{len(answer.tasks)} tasks.", table=table)
+'''
 LINE = '    shade: Policy | None = doc("Shade of the answer.", default=None)\n'
 SCRIPT = """
 import io, json, sys
@@ -74,19 +132,44 @@ import steelyard as sy
 from arena_results import filled
 from serving import serving
 from steelyard.cli import run
-from steelyard.questions import ArenaSource
+from steelyard.questions import ArenaSource, RunsSource
 from steelyard.server import openapi_document
 
 arena = filled(Path(sys.argv[1]))
 store = ["--store", f"sqlite:///{sys.argv[1]}/arena.db"]
 
 
-def command(*words):
+def steelyard(*words):
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        status = run(["arena", *words])
+        status = run([*words])
     return status, out.getvalue() + err.getvalue()
 
+
+def command(*words):
+    return steelyard("arena", *words)
+
+
+from steelyard.questions.attempts import attempts
+
+runs = Path(sys.argv[1], "runs.jsonl")
+runs.write_text('{"task": "a"}\\n{"task": "b"}\\n{"task": "a", "attempt": 2}\\n')
+counted = {"schema_version": 1, "tasks": [{"task": "a", "runs": 2}]}
+assert attempts(runs, min_runs=2).to_dict() == counted
+assert "Count the runs of each task." in steelyard("--help")[1]
+assert "Only tasks with this many runs (default: 1)." in steelyard("attempts", "--help")[1]
+assert json.loads(steelyard("attempts", str(runs), "--min-runs", "2", "--json")[1]) == counted
+assert steelyard("attempts", str(runs), "--csv")[1] == "task,runs\\na,2\\nb,1\\n"
+assert "/api/v1/attempts" in openapi_document()["paths"]
+with serving(RunsSource([runs])) as served:
+    assert served.api("/attempts?min_runs=2") == counted
+    assert "Attempts" in served.ask("/attempts").body.decode()
+    assert attempts(sy.connect(served.address), min_runs=2) == attempts(runs, min_runs=2)
+sys.path.insert(0, sys.argv[2])
+import generate
+
+line = "from .questions.attempts import AttemptsOptions as AttemptsOptions, attempts as attempts"
+assert line in generate.stub_page().splitlines()
 
 local = arena.turnout()
 shape = {"schema_version": 1, "tasks": [{"task_id": "fix-race", "n": 6}]}
@@ -115,17 +198,22 @@ print("works")
 """
 
 
-def test_arena_view_in_one_file_and_option_in_one_line_work(tmp_path: Path) -> None:
+def test_questions_in_one_file_and_an_option_in_one_line_work(tmp_path: Path) -> None:
     copy = tmp_path / "src"
     shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
     views = copy / "steelyard" / "questions" / "arena"
     (views / "turnout.py").write_text(VIEW, "utf-8")
+    (views.parent / "attempts.py").write_text(QUESTION, "utf-8")
     file = views / "_rankings.py"
     source = file.read_text("utf-8")
     after = source.index('"""\n\n', source.index("class PolicyOptions(")) + len('"""\n\n')
     file.write_text(source[:after] + LINE + source[after:], "utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{copy}{os.pathsep}{ROOT / 'tests' / 'support'}", "COLUMNS": "200"}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, "-c", SCRIPT, str(tmp_path), str(ROOT / "docs")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
     )
     assert done.stdout == "works\n", done.stderr
