@@ -22,7 +22,7 @@ from typing import ClassVar
 from steelyard import pages
 from steelyard.arena import Arena, scored_views
 from steelyard.questions._answer import Part, Rows
-from steelyard.questions._declaration import Options, doc
+from steelyard.questions._question import Options, doc
 from steelyard.questions._question import arena_question
 from steelyard.questions.arena._common import ArenaAnswer
 
@@ -73,8 +73,8 @@ from typing import ClassVar
 
 from steelyard import pages
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import RunFilterOptions
+from steelyard.questions._question import doc
+from steelyard.questions._options import (RunFilterOptions)
 from steelyard.questions._question import question
 from steelyard.questions._run_input import RecordReader, Runs
 

@@ -40,7 +40,7 @@ COMMANDS: dict[str, set[str]] = {
     "demo/_examples.py": {"--by", "--baseline", "--rule", "--contract", "--store", "--out"},
     "sources/mappings/_suggestion.py": {"--map"},
     "option_names.py": {"--no-"},
-    "questions/_declaration.py": {"--no-"},
+    "questions/_question.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
     "questions/arena/agent.py": {"--agent"},
     "questions/arena/all_leaderboards.py": {"--all-tasks"},

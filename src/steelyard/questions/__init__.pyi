@@ -17,15 +17,6 @@ from ._arena_requests import (
     refusal_status as refusal_status,
 )
 from ._arena_runs import submit_runs as submit_runs
-from ._declaration import (
-    REQUIRED as REQUIRED,
-    Option as Option,
-    Options as Options,
-    command_text as command_text,
-    doc as doc,
-    option_texts as option_texts,
-    split_names as split_names,
-)
 from ._figure_options import MeasureOptions as MeasureOptions, RankOptions as RankOptions
 from ._options import (
     Count as Count,
@@ -33,22 +24,29 @@ from ._options import (
     ManyChosen as ManyChosen,
     MapName as MapName,
     Moment as Moment,
-    Names as Names,
     ProfileName as ProfileName,
     ReadOptions as ReadOptions,
-    Texts as Texts,
 )
 from ._plan_outcomes import PlanExport as PlanExport, PlanOutlook as PlanOutlook, PlanRun as PlanRun
 from ._question import (
     ARENA as ARENA,
+    REQUIRED as REQUIRED,
     ArenaMethods as ArenaMethods,
+    Names as Names,
+    Option as Option,
+    Options as Options,
     Question as Question,
     QuestionFunction as QuestionFunction,
+    Texts as Texts,
+    command_text as command_text,
+    doc as doc,
     is_question as is_question,
     module_name as module_name,
+    option_texts as option_texts,
     question_named as question_named,
     question_names as question_names,
     question_summary as question_summary,
+    split_names as split_names,
     unplaced_arena_questions as unplaced_arena_questions,
 )
 from ._run_input import EngineName as EngineName, Progress as Progress, Runs as Runs, reporting as reporting

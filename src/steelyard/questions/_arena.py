@@ -33,8 +33,7 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import load_profile
 from steelyard.questions._answer import Answer, Rows
-from steelyard.questions.arena._files import no_records, or_rejected
-from steelyard.questions.arena._sent import SendingRound
+from steelyard.questions.arena._common import ArenaAnswer, no_records, or_rejected
 from steelyard.questions.arena._submitted import Submitted, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
 from steelyard.settings import DEFAULT_STORE, shown_path
@@ -209,6 +208,40 @@ def submit_located(
         if len(receipts) + len(rejected) == before:
             notes.append(no_records(what, path))
     return submitted(receipts, rejected, notes)
+
+
+class SendingRound(ArenaAnswer, frozen=True, kw_only=True):
+    """Result of one round of deliveries."""
+
+    rows: ClassVar[Rows] = Rows(keep=("sent", "failed", "put_off", "settled", "waiting", "next_attempt_at"))
+
+    sent: int
+    failed: int
+    put_off: int
+    """Due deliveries that were postponed because the target did not respond."""
+    settled: int
+    waiting: int
+    """Number of events that are not done."""
+    next_attempt_at: str | None
+    """Time of the next retry; None if there is none."""
+    errors: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """Number of sent, failed, postponed and waiting deliveries."""
+        postponed = f" {self.put_off:,} postponed," if self.put_off else ""
+        return f"{self.sent:,} sent, {self.failed:,} failed,{postponed} {self.waiting:,} waiting"
+
+    @property
+    def exit_status(self) -> int:
+        """1 if a delivery failed."""
+        return 1 if self.failed else 0
+
+    def page(self) -> Page:
+        """Return the result in a sentence."""
+        due = (self.next_attempt_at or "")[:19].replace("T", " ")
+        again = f", next attempt at {due} UTC" if due else ""
+        return pages.Page(name="notify", title="Which notifications were sent?", answer=f"{self.about}{again}.")
 
 
 class Notifier(NamedTuple):

@@ -14,7 +14,7 @@ from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table
 from steelyard.questions._arena import FileProgress, Submitting, open_arena, submit_located
 from steelyard.questions._run_input import open_mapping
-from steelyard.questions.arena._files import no_records
+from steelyard.questions.arena._common import no_records
 from steelyard.questions.arena._submitted import Submitted
 from steelyard.records import (
     NO_LABELS,

@@ -11,7 +11,7 @@ from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_price_table
 from steelyard.questions._arena import open_arena
 from steelyard.questions._arena_runs import FromRuns, submission_of
-from steelyard.questions._declaration import command_text
+from steelyard.questions._question import command_text
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
 from steelyard.runner import Ending, ExecutionOutcome, Plan, PlanFolder, PlanTask, Trial
 from steelyard.settings import DEFAULT_STORE

@@ -10,8 +10,8 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.questions import analysis
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._options import Names, PricedRunOptions, ProfileName
+from steelyard.questions._options import PricedRunOptions, ProfileName
+from steelyard.questions._question import Names, Options, doc
 from steelyard.questions._run_input import EngineName, Reading
 from steelyard.records import sum_in_order
 from steelyard.statistics import WeightBy

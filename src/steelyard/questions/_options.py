@@ -15,7 +15,7 @@ from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE
 from steelyard.profiles import Profile
-from steelyard.questions._declaration import Options, doc
+from steelyard.questions._question import Options, doc
 from steelyard.questions._run_input import (
     EngineName,
     PathInput,
@@ -39,12 +39,8 @@ from steelyard.records import (
 if TYPE_CHECKING:
     from steelyard.sources import Cluster, Mapping
 
-Names: TypeAlias = Annotated[Sequence[str], "comma-separated"]
-"""Several names, or one comma-separated string."""
 ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
 """One filter or several; repeatable on the command line."""
-Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
-"""One string or several; repeatable on the command line."""
 FilePaths: TypeAlias = Annotated[PathInput | Sequence[PathInput], "files"]
 """One file or several."""
 Count: TypeAlias = Annotated[int, "1 or more"]

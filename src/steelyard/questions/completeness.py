@@ -14,9 +14,8 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.questions._answer import Answer, Drawing, Part, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Names, PricedRunOptions
-from steelyard.questions._question import log_question
+from steelyard.questions._options import PricedRunOptions
+from steelyard.questions._question import Names, doc, log_question
 from steelyard.questions._run_input import CustomFieldsSeen, LogLocation, RecordReader, Runs, runs_or_logs
 from steelyard.questions.measure import checked_keys
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of, key_text, one_a_kind

@@ -16,8 +16,7 @@ from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.profiles import shipped_profiles
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import Options, plain_question
 from steelyard.sandbox import active_isolation
 from steelyard.settings import FORMATS_PATH, METRICS_PATH
 from steelyard.version import __version__

@@ -8,8 +8,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.errors import UnknownNameError
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import Options, doc, plain_question
 from steelyard.sources import all_formats
 
 if TYPE_CHECKING:

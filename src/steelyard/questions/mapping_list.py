@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import Options, plain_question
 from steelyard.sources import load_mapping, shipped_mappings
 
 if TYPE_CHECKING:

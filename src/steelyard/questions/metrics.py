@@ -9,8 +9,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.formatting import counted
 from steelyard.metrics import Metric, catalog
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import Options, doc, plain_question
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

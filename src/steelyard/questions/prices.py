@@ -19,9 +19,8 @@ from steelyard.prices import (
     price_table_names,
 )
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import doc
 from steelyard.questions._options import Moment, PriceOptions
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import doc, plain_question
 from steelyard.records import TOKEN_KINDS, moment_of
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
 from steelyard.profiles import FindingLimits, Grade, Profile, load_profile, profile_text, shipped_profiles
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import ProfileName
-from steelyard.questions._question import plain_question
+from steelyard.questions._question import Options, doc, plain_question
 
 if TYPE_CHECKING:
     from steelyard.pages import Page

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.questions._declaration import Options, command_text, doc
-from steelyard.questions._options import Names
 from steelyard.questions._plan_outcomes import (
     ExportCommand,
     PlanExport,
@@ -18,7 +16,7 @@ from steelyard.questions._plan_outcomes import (
     PlanOutlook,
     PlanRun,
 )
-from steelyard.questions._question import question
+from steelyard.questions._question import Names, Options, command_text, doc, question
 from steelyard.questions._run_input import Progress, current_progress
 from steelyard.questions.run_list import RUNS, PlanInput, PlanTrials, more_tasks, of_states, plan_folder, setting_text
 from steelyard.records import Finding, Place, one_a_kind, sum_of_known

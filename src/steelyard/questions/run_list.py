@@ -15,8 +15,7 @@ from steelyard.errors import UsageError
 from steelyard.formatting import counted, table_format
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import question
+from steelyard.questions._question import Options, doc, question
 from steelyard.runner import (
     OpenedPlan,
     Plan,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import question
+from steelyard.questions._question import Options, doc, question
 from steelyard.questions.run_list import PlanInput, PlanTrial, cost_column, plan_trial, tokens_column, trial_columns
 from steelyard.runner import PlanFolder, TrialState, known_lock, trial_states
 from steelyard.settings import named_path

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, TypeVar
 
+from steelyard.errors import UnreadableFileError
 from steelyard.figures import Axis
 from steelyard.pages import Column
 from steelyard.questions._answer import Answer
-from steelyard.questions._declaration import Options, doc
+from steelyard.questions._question import Options, doc
+from steelyard.records import Finding, Rejected
+from steelyard.settings import shown_path
+
+Record = TypeVar("Record")
 
 
 class ArenaAnswer(Answer, frozen=True, kw_only=True):
@@ -63,3 +69,17 @@ def login_name() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError):
         return None
+
+
+def or_rejected(path: Path, items: Iterator[Record | Rejected]) -> Iterator[Record | Rejected]:
+    """Yield the items; an unreadable file becomes one rejection."""
+    try:
+        yield from items
+    except UnreadableFileError as error:
+        yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
+
+
+def no_records(what: str, path: Path) -> Finding:
+    """Return the finding for a file or directory without records."""
+    kind = "directory" if path.is_dir() else "file"
+    return Finding(code="no_records", message=f"the {kind} contains no {what}", where=str(shown_path(path)))

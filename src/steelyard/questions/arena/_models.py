@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.arena import Between, VersionOf
 from steelyard.formatting import decimal_bounds, exact_percent
 from steelyard.pages import DASH, Column, Facts
-from steelyard.questions._declaration import Options, doc
+from steelyard.questions._question import Options, doc
 
 MAX_DRAWN = 60
 """Maximum number of rows in a figure."""

@@ -8,7 +8,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, Decision, Review
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
+from steelyard.questions._question import Options, doc
 from steelyard.questions.arena._common import ArenaAnswer, login_name
 
 REASON = "Reason, recorded in the review log."

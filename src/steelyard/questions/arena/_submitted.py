@@ -11,7 +11,7 @@ from steelyard.pages import Column
 from steelyard.questions._answer import Rows
 from steelyard.questions._read_summary import RejectedRecord, rejected_record
 from steelyard.questions.arena._common import ArenaAnswer, score_column, spared
-from steelyard.questions.arena._notes import rank_notes
+from steelyard.questions.arena._rankings import rank_notes
 from steelyard.records import Finding, Rejected, one_a_kind, set_aside_findings
 
 

@@ -26,8 +26,7 @@ from steelyard.arena import (
 )
 from steelyard.formatting import counted
 from steelyard.questions._answer import Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_column
 from steelyard.records import iso, microseconds_of, moment_of
 from steelyard.store.schema import tasks

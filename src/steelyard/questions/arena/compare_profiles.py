@@ -16,9 +16,8 @@ from steelyard.formatting import counted
 from steelyard.option_names import option
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions._answer import Drawing, Part, Rows
-from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import ProfileName
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_column, spared
 from steelyard.records import Finding, Task, exact_mean
 from steelyard.statistics import kendall_tau

@@ -18,8 +18,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.figures import Figure, TrendMark, TrendPoint, trend
 from steelyard.formatting import counted
 from steelyard.questions._answer import Drawing, Part, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, time_from
 from steelyard.records import DAY, is_storable, iso
 from steelyard.store.schema import baselines, submissions, tasks

@@ -32,9 +32,7 @@ from steelyard.errors import UnknownNameError
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import counted, decimal_bounds, interval_name
 from steelyard.questions._answer import Drawing, Part, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Names
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Names, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared
 from steelyard.questions.arena._rankings import (
     RankingOptions,

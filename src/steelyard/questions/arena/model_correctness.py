@@ -14,8 +14,7 @@ from steelyard.errors import UsageError
 from steelyard.figures import Axis, Figure, ScoreBin, reliability
 from steelyard.formatting import counted
 from steelyard.questions._answer import Drawing, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, spared
 from steelyard.questions.arena._models import VersionOptions, version_facts
 

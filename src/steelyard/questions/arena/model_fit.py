@@ -14,8 +14,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, FittedModel, fit_arena_weights, fit_models
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Options, arena_action
 from steelyard.questions.arena._common import ArenaAnswer, spared
 from steelyard.records import Finding
 

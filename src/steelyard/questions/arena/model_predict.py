@@ -13,8 +13,7 @@ from steelyard.arena import Arena, PredictedScore, TaskDifficulty, VersionOf, pr
 from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import exact_percent
 from steelyard.questions._answer import Drawing, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared
 from steelyard.questions.arena._models import MAX_DRAWN, VersionOptions, interval_column, tool_text, version_facts
 

@@ -11,8 +11,7 @@ from typing import ClassVar
 from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, NewRating, rate
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Options, arena_action, doc
 from steelyard.questions.arena._common import ArenaAnswer, login_name
 
 

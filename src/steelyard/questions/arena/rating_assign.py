@@ -9,9 +9,7 @@ from __future__ import annotations
 from steelyard.arena import Arena, assign
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Names
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Names, arena_action, doc
 from steelyard.questions.arena._common import BlindedOptions
 from steelyard.questions.arena.rating_pending import Assignments
 

@@ -16,9 +16,8 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, RatingTable, find_task, rating_table
 from steelyard.formatting import counted, decimal_bounds, interval_name
 from steelyard.questions._answer import Part, Rows
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import ConfidenceOptions
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, BlindedOptions
 from steelyard.statistics import Interval, TwoWay, check_level, deviations, krippendorff_alpha, two_way
 

@@ -13,9 +13,8 @@ from steelyard.arena import Arena, Policy
 from steelyard.formatting import counted
 from steelyard.profiles import Profile, load_profile
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._options import ProfileName, Texts
-from steelyard.questions._question import arena_action
+from steelyard.questions._options import ProfileName
+from steelyard.questions._question import Options, Texts, arena_action, doc
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.records import Finding
 

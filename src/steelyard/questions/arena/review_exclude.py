@@ -7,8 +7,7 @@ of the other submissions do not change. The id of the submission cannot be reuse
 from __future__ import annotations
 
 from steelyard.arena import Arena
-from steelyard.questions._declaration import doc
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import arena_action, doc
 from steelyard.questions.arena._reviews import REASON, DecisionOptions, Reviewed, decide
 
 

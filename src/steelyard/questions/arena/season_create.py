@@ -7,9 +7,7 @@ its reason. A season cannot be changed. The JSON output is the manifest that `ar
 from __future__ import annotations
 
 from steelyard.arena import Arena, freeze
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Texts
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Texts, arena_action, doc
 from steelyard.questions.arena.season_show import Season, SeasonShowOptions, season_of
 
 

@@ -8,8 +8,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, FinalRank, StoredSeason, final_leaderboard, find_season
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_column
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from steelyard.files import read_text
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._arena import opened
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import question
+from steelyard.questions._question import Options, doc, question
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.records import JSON_ERRORS, json_problem
 from steelyard.settings import shown_path

@@ -23,8 +23,7 @@ from steelyard.figures import Estimate, Figure, dots
 from steelyard.formatting import decimal_bounds, plain
 from steelyard.grading import CriterionResult
 from steelyard.questions._answer import Drawing, Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, who
 
 if TYPE_CHECKING:

@@ -15,12 +15,10 @@ from steelyard.arena import Arena, criteria_text, read_tasks
 from steelyard.errors import UsageError
 from steelyard.formatting import counted
 from steelyard.questions._answer import Part, Rows
-from steelyard.questions._declaration import Options, doc
 from steelyard.questions._options import FilePaths
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Options, arena_action, doc
 from steelyard.questions._read_summary import RejectedRecord, rejected_record
-from steelyard.questions.arena._common import ArenaAnswer
-from steelyard.questions.arena._files import no_records, or_rejected
+from steelyard.questions.arena._common import ArenaAnswer, no_records, or_rejected
 from steelyard.records import Finding, Rejected, Task, one_a_kind, set_aside_findings
 from steelyard.settings import shown_path
 

@@ -30,12 +30,18 @@ from steelyard.figures import Axis, Estimate, Figure, StripValue, dots, strip
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, quantity
 from steelyard.metrics import catalog
 from steelyard.questions._answer import Drawing, Rows
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Names, Texts
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Names, Texts, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared, weights_text
-from steelyard.questions.arena._notes import DEFAULT_MARK, REVIEW_MARK, brief_notes, rank_notes
-from steelyard.questions.arena._rankings import RankingOptions, mean_facts, settings_text, unreported_text
+from steelyard.questions.arena._rankings import (
+    DEFAULT_MARK,
+    REVIEW_MARK,
+    RankingOptions,
+    brief_notes,
+    mean_facts,
+    rank_notes,
+    settings_text,
+    unreported_text,
+)
 from steelyard.records import end_of, microseconds_of
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from steelyard.arena import (
 )
 from steelyard.formatting import counted, plain
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, spared, weights_text
 from steelyard.records import Task
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.arena import Arena, register
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Options, arena_action, doc
 from steelyard.questions.arena.user_list import Registry
 from steelyard.records import Party, PartyKind, now_microseconds
 

@@ -8,8 +8,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, read_parties
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_question
+from steelyard.questions._question import Options, arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer
 from steelyard.records import Party, PartyKind
 

@@ -9,8 +9,7 @@ from sqlalchemy import select
 
 from steelyard.arena import Arena
 from steelyard.errors import PermissionDeniedError
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._question import arena_action
+from steelyard.questions._question import Options, arena_action, doc
 from steelyard.questions.arena._reviews import REASON, Reviewed
 from steelyard.records import is_storable
 from steelyard.store.schema import submissions

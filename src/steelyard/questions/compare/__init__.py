@@ -25,12 +25,11 @@ from steelyard.option_names import option
 from steelyard.plain_text import clean
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._options import ManyChosen, Names
-from steelyard.questions._question import question
+from steelyard.questions._options import ManyChosen
+from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions.compare._answer import (
     SOLVED_FROM,

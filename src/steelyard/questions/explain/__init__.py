@@ -7,6 +7,7 @@ group. The metric may also be grade, a repeatability or speedup metric, or a sco
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -14,14 +15,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from steelyard.errors import UnknownNameError, UnreadableFileError, UsageError
+from steelyard.formatting import exact_dollars
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.option_names import option
-from steelyard.prices import PriceTable, open_price_table, token_cost
+from steelyard.prices import Charge, PriceTable, charges, in_usd, open_price_table, price_lines, token_cost
 from steelyard.profiles import Profile, default_profile
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import MeasureOptions, VerdictOptions
-from steelyard.questions._options import Names, PricedRunOptions
-from steelyard.questions._question import question
+from steelyard.questions._options import PricedRunOptions
+from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import Measurable, RecordReader
 from steelyard.questions.explain._answer import (
     ExplainedValue as ExplainedValue,
@@ -29,11 +30,22 @@ from steelyard.questions.explain._answer import (
     explanation_of,
     value_fields,
 )
-from steelyard.questions.explain._costs import with_calls
 from steelyard.questions.explain._page import page as page, value_columns as value_columns
 from steelyard.questions.explain._rows import explain_row
 from steelyard.questions.measure import MEASURED, Group, Measurement, TierComparison, checked_keys, measure
-from steelyard.records import FACTS, Judgment, Missing, Run, custom_inputs, is_custom_input, run_facts
+from steelyard.records import (
+    FACTS,
+    TOKEN_KINDS,
+    DayFinder,
+    Judgment,
+    Missing,
+    Run,
+    calls_in,
+    custom_inputs,
+    is_custom_input,
+    kinds_of,
+    run_facts,
+)
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.sources import PlacedRun as PlacedRun
 from steelyard.statistics import WeightBy
@@ -43,6 +55,7 @@ GRADE = "grade"
 IDS_LOOKED_AT = 2_000
 """Maximum number of ids searched for a suggestion."""
 IDS_LISTED = 10
+PRICED = "priced_cost_usd"
 
 
 class ExplainOptions(VerdictOptions, PricedRunOptions):
@@ -119,7 +132,7 @@ def explained(names: Iterable[str], run: Run, profile: Profile, price_table: Pri
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     for name in (names := tuple(names)):
         evaluate(name, facts, profile, known)
-    return tuple(with_calls(_tree(name, known, profile, run), run, price_table) for name in names)
+    return tuple(_with_calls(_tree(name, known, profile, run), run, price_table) for name in names)
 
 
 def _grade(composite: ExplainedValue, profile: Profile) -> ExplainedValue:
@@ -315,3 +328,52 @@ def _judgment(judgment: Judgment) -> ExplainedValue:
         inputs=lines,
         **value_fields(judgment.score),
     )
+
+
+def _with_calls(explained: ExplainedValue, run: Run, price_table: PriceTable) -> ExplainedValue:
+    """Add the calls to the priced cost within the explanation."""
+    if explained.name == PRICED:
+        parts = charges(run, price_table, DayFinder(UTC).days_of)
+        return replace(explained, inputs=tuple(_charge_line(part, price_table) for part in parts))
+    return replace(explained, inputs=tuple(_with_calls(part, run, price_table) for part in explained.inputs))
+
+
+def _charge_line(part: Charge, price_table: PriceTable) -> ExplainedValue:
+    day = part.place if isinstance(part.place, date) else None
+    when = f"on {day} (UTC)" if day else "on an unknown day"
+    is_low = part.reason is not None and not part.unpriced
+    lacking = f"; {part.unpriced:,} without a price: {part.reason}" if part.unpriced and part.pico is not None else ""
+    return ExplainedValue(
+        name=f"{part.model or 'unknown model'} {when}",
+        value=None if part.pico is None else in_usd(part.pico),
+        reason=(part.reason or "token counts are not reported") if part.pico is None else None,
+        title=_calls_text(part) + lacking,
+        unit="USD",
+        formula=_charge_formula(part, day, price_table),
+        provenance=None if part.pico is None else "lower_bound" if is_low or part.unpriced else "priced",
+    )
+
+
+def _calls_text(part: Charge) -> str:
+    calls = calls_in(part.calls)
+    if not calls:
+        return "Tokens without call details"
+    return "1 call" if calls == 1 else f"{calls:,} calls"
+
+
+def _charge_formula(part: Charge, day: date | None, price_table: PriceTable) -> str | None:
+    """Tokens of each kind times its price; several prices where the sizes of calls or the time of day decide."""
+    prices, usage = price_table.find(part.model), part.usage
+    if usage is None or isinstance(prices, Missing):
+        return None
+    priced = [(call.usage, call.at) for call in part.calls if call.usage is not None and not call.summed]
+    rates = dict.fromkeys(prices.rates_of(used, at) for used, at in priced if at is not None)
+    if len(priced) < len(part.calls) or not rates or any(at is None for _, at in priced):
+        rates = dict.fromkeys(line.rates for line in price_lines(prices, on=day))
+    terms = []
+    for place, (kind, count) in enumerate(zip(TOKEN_KINDS, kinds_of(usage), strict=True)):
+        if count:
+            known = (rate.usd_per_million[place] for rate in rates)
+            words = dict.fromkeys("no price" if usd is None else exact_dollars(usd) for usd in known)
+            terms.append(f"{count:,} {kind.removesuffix('_tokens').replace('_', ' ')} x {' or '.join(words)}")
+    return f"{_calls_text(part)}: {' + '.join(terms)} per million tokens" if terms else None

@@ -18,12 +18,10 @@ from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
-from steelyard.questions._options import Texts
-from steelyard.questions._question import question
+from steelyard.questions._question import Texts, doc, question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.gate._answer import (

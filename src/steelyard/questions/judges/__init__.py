@@ -17,11 +17,10 @@ from steelyard import (
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, p_value, p_value_cell
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions
 from steelyard.questions._group_keys import keys_with_scheme
-from steelyard.questions._options import Names, RunFilterOptions
-from steelyard.questions._question import question
+from steelyard.questions._options import RunFilterOptions
+from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import RecordReader, Runs
 from steelyard.questions.judges._answer import (
     Agreement as Agreement,

@@ -17,12 +17,10 @@ from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import keys_with_scheme, tier_name
 from steelyard.questions._measured_tables import open_table
-from steelyard.questions._options import Names
-from steelyard.questions._question import question
+from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions.compare import table_findings
 from steelyard.questions.matrix._answer import (

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import MapOptions, Names, ProfileName
-from steelyard.questions._question import question
+from steelyard.questions._options import MapOptions, ProfileName
+from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import PathInput, RunsInput
 from steelyard.questions.repeatability._answer import PromptResult as PromptResult, Repeatability as Repeatability
 from steelyard.questions.repeatability._page import page as page

@@ -17,11 +17,10 @@ from steelyard.files import file_chunks
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._declaration import Options, command_of, doc
 from steelyard.questions._figure_options import MeasureOptions, RankOptions
 from steelyard.questions._group_keys import default_keys
 from steelyard.questions._measured_tables import is_arena
-from steelyard.questions._options import Names
+from steelyard.questions._question import Names, Options, command_of, doc
 from steelyard.questions._run_input import EVERY_RUN, InputsByKind, RecordReader, current_progress
 from steelyard.questions.compare import CompareOptions, compare
 from steelyard.questions.completeness import CompletenessCounts, CompletenessOptions, CompletenessSummary

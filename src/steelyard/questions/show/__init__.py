@@ -15,10 +15,9 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
 from steelyard.questions._figure_options import VerdictOptions
 from steelyard.questions._options import PricedRunOptions
-from steelyard.questions._question import question
+from steelyard.questions._question import doc, question
 from steelyard.questions._run_input import RecordReader, Runs
 from steelyard.questions.explain import explained, run_named
 from steelyard.questions.show._answer import (

@@ -17,9 +17,8 @@ from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, Unscored, load_profile
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import Options, doc
-from steelyard.questions._options import PriceOptions, ProfileName, Texts
-from steelyard.questions._question import log_question
+from steelyard.questions._options import PriceOptions, ProfileName
+from steelyard.questions._question import Options, Texts, doc, log_question
 from steelyard.questions.speedup._answer import SpeedupResult as SpeedupResult
 from steelyard.questions.speedup._inputs import SpeedupConstants, TaskFiles, options_of
 from steelyard.questions.speedup._page import page as page

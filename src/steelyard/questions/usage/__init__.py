@@ -21,9 +21,8 @@ from steelyard.formatting import table_format
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.questions._answer import Drawing
-from steelyard.questions._declaration import doc
-from steelyard.questions._options import Moment, Names, PricedRunOptions
-from steelyard.questions._question import log_question
+from steelyard.questions._options import Moment, PricedRunOptions
+from steelyard.questions._question import Names, doc, log_question
 from steelyard.questions._run_input import (
     CustomFieldsSeen,
     LogLocation,
