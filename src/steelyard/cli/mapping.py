@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from steelyard.cli import add_question
 from steelyard.cli._options import Json, Paths
-from steelyard.cli._print import print_json, print_text
+from steelyard.cli._print import console, print_json, print_text
 from steelyard.pages import versioned
 from steelyard.questions.mapping import suggest_mapping
-from steelyard.sources import mapping_text
+from steelyard.sources import SuggestedMapping, mapping_text
 
 mapping = App(
     name="mapping",
@@ -22,7 +24,7 @@ mapping = App(
 
 @mapping.command
 def suggest(
-    files: Annotated[Paths, Parameter(help="CSV tables, JSON documents or JSON Lines; - for stdin.")],
+    files: Annotated[Paths, Parameter(help="CSV tables, Excel workbooks, JSON, or directories; - for stdin.")],
     /,
     *,
     json: Json = False,
@@ -37,10 +39,22 @@ def suggest(
     suggestion = suggest_mapping(files)
     if json:
         rejected = [each.to_dict() for each in suggestion.set_aside]
-        print_json(versioned({"mapping": suggestion.text, "runs": suggestion.runs, "rejected": rejected}))
+        answer = {"mapping": suggestion.text, "runs": suggestion.runs, "rejected": rejected}
+        print_json(versioned({**answer, "questions": suggestion.questions, "first_runs": suggestion.first}))
     else:
         print_text(suggestion.text)
+        if not sys.stdout.isatty():  # the text is in a file
+            terminal = console(stderr=True)
+            for note in _notes(suggestion):
+                terminal.print(note, indent="    ")
     return 0
+
+
+def _notes(suggestion: SuggestedMapping) -> Iterator[str]:
+    """What a user should see who writes the mapping to a file."""
+    yield f"{suggestion.runs:,} runs read, {len(suggestion.set_aside):,} rows rejected; the first runs:"
+    yield from (f"  {line}" for line in suggestion.first)
+    yield from (f"question: {question}" for question in suggestion.questions)
 
 
 add_question(mapping, "mapping_list")

@@ -25,6 +25,7 @@ from steelyard.files._decompression import (
     zst_chunks,
 )
 from steelyard.files._file_bytes import open_file
+from steelyard.files._workbooks import is_workbook, sheets
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
@@ -223,6 +224,9 @@ def _directory_bytes(path: Path) -> int:
 
 def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
     with _open_zip(path) as archive:
+        if is_workbook(archive):
+            _workbook(archive, into, extraction)
+            return None
         # A link would lead outside.
         infos = [
             info for info in archive.infolist() if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
@@ -232,6 +236,23 @@ def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
         for info, place in places:
             _write(_entry(archive, info, f"{extraction.shown}!/{place}"), into, place, extraction)
     return None
+
+
+def _workbook(archive: zipfile.ZipFile, into: Path, extraction: Extraction) -> None:
+    """Write each sheet as CSV. A short entry can be the text of many cells, so what is written counts as well."""
+    infos = {info.filename: info for info in archive.infolist()}
+    extraction.expects(size=sum(info.file_size for info in infos.values()))
+
+    def read(name: str) -> Iterator[bytes]:
+        left = infos[name].file_size
+        for chunk in _entry(archive, infos[name], f"{extraction.shown}!/{name}"):
+            left -= len(chunk)
+            if left < 0:
+                raise zipfile.BadZipFile(f"entry {name!r} exceeds its stated size")
+            yield chunk
+
+    for name, chunks in sheets(read, frozenset(infos), extraction.shown):
+        _write(chunks, into, extraction.entry(name), extraction)
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:

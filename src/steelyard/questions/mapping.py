@@ -17,8 +17,9 @@ from steelyard.sources import GIVEN_FRAME, SuggestedMapping, frame_cells, is_fra
 
 
 def suggest_mapping(files: PathInput | Sequence[PathInput]) -> SuggestedMapping:
-    r"""Suggest a mapping for the first file or for a data frame, and count the runs it reads from each.
+    r"""Suggest a mapping for the first file, directory or workbook or for a data frame, and count the runs it reads.
 
+    `questions` lists what the data does not decide, and `first` shows the first runs as the mapping reads them.
     Its `text` is the output of the command. Save it, correct it, and read the files with `map="mapping.toml"`.
 
     >>> import pathlib, tempfile
@@ -54,8 +55,6 @@ def _file(path: Path, scratch: Path) -> Path:
         if isinstance(kept, Rejected):
             raise UnreadableFileError(PIPED, kept.reason, hint=kept.hint)
         return kept.path
-    if path.is_dir():
-        raise UnreadableFileError(str(path), "is a directory", hint="name one of its files")
-    if not path.is_file():
+    if not path.exists():
         raise UnreadableFileError(str(path), "no such file or directory", hint="check the path for a typo")
     return path

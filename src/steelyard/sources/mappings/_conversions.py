@@ -41,15 +41,17 @@ def _words(text: str) -> frozenset[str]:
 
 PASS_WORDS = _words(
     "pass passed true yes ja y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅ "
-    "bestanden erfolgreich richtig gelöst wahr"
+    "bestanden erfolgreich richtig gelöst wahr oui vrai réussi réussie réussite succès réussis correct "
+    "sí si verdadero aprobado aprobada superado éxito exito exitoso correcto resuelto"
 )
 FAIL_WORDS = _words(
     "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌ "
-    "not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst"
+    "not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst non faux échec echec échoué échouée "
+    "raté non_réussi falso suspenso suspendido reprobado no_aprobado fallo fallido fallida fracaso incorrecto"
 )
 ERROR_WORDS = _words(
     "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled "
-    "abbruch abgebrochen absturz fehler"
+    "abbruch abgebrochen absturz fehler erreur plantage expiré annulé abandonné excepción cancelado abortado"
 )
 _UNITS: dict[str, Fraction] = {
     "percent": Fraction(1, 100),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 from unicodedata import combining, normalize
 
 from steelyard.records import TOKEN_KINDS, Usage
@@ -29,36 +29,51 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case",
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
-        "question", "prompt", "aufgabe", "aufgaben id",
+        "pr", "pull request", "aufgabe", "aufgaben id", "szenario", "fall", "testfall", "prueffall",
+        "tache", "cas", "cas de test", "probleme", "tarea", "caso", "caso de prueba", "escenario", "problema",
+        "question", "prompt",
     ),
-    "model": ("model", "model id", "llm", "modell"),
-    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot", "werkzeug"),
+    "model": ("model", "model id", "llm", "modell", "modele", "modelo"),
+    "agent": (
+        "agent", "agent id", "scaffold", "harness", "tool", "provider id", "assistant", "bot", "werkzeug", "agente",
+        "outil", "herramienta",
+    ),
     "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
     "id": ("id", "run id", "uuid", "trial id"),
     "attempt": (
         "attempt", "attempt id", "repeat", "repetition", "try", "sample", "trial", "rep", "versuch", "durchlauf",
+        "essai", "tentative", "intento", "repeticion",
     ),
     "verdict": (
         "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
-        "correctness", "ergebnis", "ok", "won", "worked", "work", "bestanden",
+        "correctness", "ergebnis", "ok", "won", "worked", "work", "bestanden", "erfolg", "erfolgreich", "geloest",
+        "korrekt", "loesung korrekt", "resultat", "reussi", "reussite", "succes", "verdict", "resultado", "aprobado",
+        "exito", "superado", "estado",
     ),
     "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte", "erfuellungsgrad", "qualitaet"),
-    "cost_usd": ("cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill"),
+    "cost_usd": (
+        "cost", "total cost", "price", "spend", "spent", "kosten", "usd", "bill", "cout", "prix", "coste", "costo",
+        "precio",
+    ),
     "started_at": (
         "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
-        "ts", "t", "began", "beginn",
+        "ts", "t", "began", "beginn", "zeitstempel", "debut", "horodatage", "fecha", "inicio",
     ),
-    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at", "ende"),
+    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at", "ende", "fin"),
     "duration_seconds": (
         "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
         "wall clock", "took", "minutes", "mins", "minuten", "hours", "time taken",
-        "laufzeit", "sekunden", "stunden",
+        "laufzeit", "sekunden", "stunden", "duree", "duracion", "tiempo", "latencia",
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
-    "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "total input tokens", "input", "prompt", "in"),
+    "usage.input_tokens": (
+        "tokens in", "input tokens", "prompt tokens", "total input tokens", "tokens eingabe", "tokens entree",
+        "tokens entrada", "input", "prompt", "in",
+    ),
     "usage.output_tokens": (
-        "tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion", "out",
+        "tokens out", "output tokens", "completion tokens", "total output tokens", "tokens ausgabe", "tokens sortie",
+        "tokens salida", "output", "completion", "out",
     ),
     "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
     "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
@@ -85,6 +100,11 @@ UNIT_WORDS: dict[str, Unit] = {
     "minutes": "min",
     "minuten": "min",
     "sekunden": "s",
+    "sek": "s",
+    "segundos": "s",
+    "seg": "s",
+    "secondes": "s",
+    "minutos": "min",
     "stunden": "h",
     "std": "h",
     "h": "h",
@@ -94,16 +114,21 @@ UNIT_WORDS: dict[str, Unit] = {
     "k": "thousand",
 }
 NOISE = frozenset({
-    "$", "usd", "the", "of", "is", "name", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
+    "$", "usd", "the", "of", "is", "de", "del", "la", "el", "name", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
 })  # fmt: skip
 """Words that do not identify a field."""
+WEAK_TASK_WORDS = frozenset({"prompt", "question"})
+"""Words that name the task in one table, and what is compared in another."""
+TOKEN_WORDS = frozenset({"tokens", "usage"})
+"""Words without which a number called `prompt` or `in` may be an id."""
 OTHER_MONEY = frozenset({"€", "eur", "euro", "euros", "£", "gbp", "chf", "jpy", "inr", "cny"})
 """Words of amounts that are not in dollars."""
-COMMENT_WORDS = frozenset(
-    {"comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz"}
-)
+COMMENT_WORDS = frozenset({
+    "comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz", "commentaire",
+    "remarque", "comentario",
+})  # fmt: skip
 """Words of columns that describe a run, and are none of its fields."""
-_WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
+_WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens", "jetons": "tokens", "jeton": "tokens"}
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€£]")
 
@@ -148,16 +173,25 @@ TIME_FORMATS = (
     "%d/%m/%Y",
 )
 """Tried in this order; where two fit, the suggestion notes it."""
+MAX_POINTS = 10
+"""Numbers that are all smaller are no percentages but points or grades."""
 SINCE_1970 = 1e8
 """Times are more seconds than this, and durations fewer."""
 _MODEL = re.compile(
-    r"(?:[\w.-]+/)*(?:gpt-|chatgpt|claude|gemini|gemma|llama|mi[sx]tral|codestral|devstral|qwen|deepseek|grok-|kimi|glm-|command-|phi-|o[134](?:-|$))",
+    r"(?:[\w.-]+/)*(?:gpt[- ]|chatgpt|claude|gemini|gemma|llama|mi[sx]tral|codestral|"
+    r"devstral|qwen|deepseek|grok|kimi|glm-|command-|phi-|o[134](?:-|$))",
     re.IGNORECASE,
 )
 """How the names of known families of models begin, with or without a provider."""
-ANSWERS = frozenset({"yes", "no", "ja", "nein", "y", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0"})
+ANSWERS = frozenset({
+    "yes", "no", "ja", "nein", "y", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0",
+    "oui", "non", "vrai", "faux", "sí", "si", "verdadero", "falso",
+})  # fmt: skip
 """Words that answer any question, and not only whether a run passed."""
-_NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
+_MONEY = re.compile(r"[€£¥]|\b(?:EUR|GBP|CHF|JPY)\b")
+_SPACED_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+")
+_SPACED = re.compile(rf"{_SPACED_NUMBER.pattern}[.,]")
+_NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,' \u00a0\u202f]*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +206,16 @@ class Match:
     """Cells that can be read so."""
     remark: str = ""
     """What the user should decide."""
+    question: str = ""
+    """What the user must decide, where two readings fit."""
 
 
 def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
     """The best column of each field and the best field of each column, the surest first; each is taken once."""
     fields = [name for name in HEADERS if name != "usage.total_tokens" or "total_tokens" in Usage.__struct_fields__]
     pairs = [match for column in columns for name in fields if (match := _match(name, column, numbers)) is not None]
-    pairs += _by_cells(columns, pairs)
+    pairs = [_only_answers(pair, pairs) for pair in pairs] + _by_cells(columns, pairs)
+    pairs += _rewards(pairs)
     order = {column.name: at for at, column in enumerate(columns)}
     pairs.sort(key=lambda pair: (-pair.score, fields.index(pair.field), order[pair.column.name]))
     chosen: list[Match] = []
@@ -186,6 +223,39 @@ def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
         if all(pair.field != other.field and pair.column.name != other.column.name for other in chosen):
             chosen.append(pair)
     return sorted(chosen, key=lambda pair: fields.index(pair.field))
+
+
+def _only_answers(match: Match, others: Sequence[Match]) -> Match:
+    """The only column of verdicts is sure where its header has more words than those of a verdict."""
+    if match.field != "verdict" or match.score >= SURE or match.question:
+        return match
+    if match.fits < len(match.column.present) or any(
+        other is not match and other.field == "verdict" for other in others
+    ):
+        return match
+    return replace(match, score=SURE, remark="assumed to be the verdict: the only column of verdicts")
+
+
+def _rewards(pairs: Sequence[Match]) -> list[Match]:
+    """A reward or score of 0 and 1 alone is a verdict where nothing else is."""
+    if any(pair.field == "verdict" and pair.score >= SURE for pair in pairs):
+        return []
+    rewards = [
+        pair
+        for pair in pairs
+        if pair.field == "impl_rate" and {plain_text(cell) for cell in pair.column.present} <= {"0", "1", "0.0", "1.0"}
+    ]
+    remark = "assumed to be the verdict: all values are 0 or 1"
+    return [
+        replace(
+            pair,
+            field="verdict",
+            spec=Field(from_=pair.column.name, at_least=1),
+            score=pair.score + 0.01,
+            remark=remark,
+        )
+        for pair in rewards
+    ]
 
 
 def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
@@ -225,6 +295,36 @@ def _is_model(cell: Any) -> bool:  # Any: a text or a JSON scalar
     return isinstance(cell, str) and _MODEL.match(cell.strip()) is not None
 
 
+_ARM = re.compile(
+    r"(?:version|variante?|prompt|agente?|modell?e?|modelo|config|baseline|basis|candidate|control|treatment|arm|group"
+    r"|gruppe|old|new|alt|neu|before|after|v)?[\s_-]*(?:[a-z]|\d{1,2})?",
+    re.IGNORECASE,
+)
+"""What the sides of a comparison are called: Baseline, Version B, A, v2."""
+
+
+def is_arm_name(name: str) -> bool:
+    """Return whether a column is called like a model, a version or a side of a comparison."""
+    plain = plain_letters(name).strip()
+    return bool(plain) and (_is_model(name) or _ARM.fullmatch(plain) is not None)
+
+
+def is_called_task(column: Column) -> bool:
+    """Return whether the header names a task, and not only what may be one."""
+    words = header_words(column.name)
+    return _likeness("task", words, None) >= SURE and not WEAK_TASK_WORDS & set(words)
+
+
+def is_called_verdict(column: Column) -> bool:
+    """Return whether the header has the words of a verdict."""
+    return _likeness("verdict", header_words(column.name), None) >= MIN_MATCH
+
+
+def answers_any_question(column: Column) -> bool:
+    """Return whether its cells are flags or yes and no, which may mean anything."""
+    return all(isinstance(cell, bool) or (plain_text(cell) or "").casefold() in ANSWERS for cell in column.present)
+
+
 def _are_verdicts(column: Column) -> bool:
     """Whether all cells are words of verdicts; 0 and 1 alone are any numbers."""
     if not all(isinstance(cell, str) for cell in column.present):
@@ -250,13 +350,18 @@ def number_signs(columns: Sequence[Column]) -> Numbers:
         if match["before"] == "0" or (len(match["after"]) != 3 and match["sign"] not in match["before"])
     ]
     counts = Counter(match["sign"] for match in decimals)
-    return Numbers(decimal=",", thousands=".") if counts[","] > counts["."] else Numbers()
+    decimal: Literal[",", "."] = "," if counts[","] > counts["."] else "."
+    if any(_SPACED.search(match["before"] + match["sign"]) for match in numeric) or any(
+        _SPACED_NUMBER.fullmatch(text.strip()) for text in texts
+    ):
+        return Numbers(decimal=decimal, thousands=" ")
+    return Numbers(decimal=",", thousands=".") if decimal == "," else Numbers()
 
 
 def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     words = header_words(column.name.rpartition(".")[2] if "." in column.name else column.name)
     whole = header_words(column.name)
-    unit = next((UNIT_WORDS[word] for word in reversed(words) if word in UNIT_WORDS), None)
+    unit = next((UNIT_WORDS[word] for word in reversed(words or whole) if word in UNIT_WORDS), None)
     likeness = max(_likeness(field, given, unit) for given in (words, whole))
     if likeness == 0 or not column.present:
         return None
@@ -264,12 +369,26 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     if spec is None:
         return None
     fits = fitting(field, spec, column.present, numbers)
+    is_other_money = field == "cost_usd" and any(
+        isinstance(cell, str) and _MONEY.search(cell) for cell in column.present
+    )
+    if is_other_money:
+        fits = len(column.present)
     score = likeness * (fits / len(column.present)) - DEPTH_COUNTS * column.name.count(".")
     if field.startswith("usage.") and not any(plain_text(cell) != "0" for cell in column.present):
         score /= 2  # a count that is always 0 was not counted
-    if field == "cost_usd" and OTHER_MONEY & {*words, *whole}:
+    question = ""
+    if field.startswith("usage.") and not TOKEN_WORDS & set(whole):
+        score, question = score / 2, f"Is {column.name!r} a number of tokens, or an id?"
+    if field == "cost_usd" and (is_other_money or OTHER_MONEY & {*words, *whole}):
         score, remark = score / 2, f'not in USD; set the exchange rate: {{ from = "{column.name}", times = 1.1 }}'
-    return Match(field, column, score, spec, fits, remark) if score >= MIN_MATCH else None
+        question = f"{column.name!r} is not in USD: what is the exchange rate?"
+    if field == "verdict" and fits < len(column.present):
+        unknown = [word for word in dict.fromkeys(map(plain_text, column.present)) if word not in spec.words]
+        question = f"What do these values of {column.name!r} mean: {', '.join(map(repr, unknown))[:200]}?"
+    if field in ("started_at", "ended_at") and remark:
+        question = f"Is the day or the month first in {column.name!r}?"
+    return Match(field, column, score, spec, fits, remark, question) if score >= MIN_MATCH else None
 
 
 def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
@@ -281,7 +400,7 @@ def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
         wanted = set(text.split())
         shared = len(wanted & bare)
         if wanted <= bare:
-            best = max(best, shared / len(bare | wanted) - 0.01 * place)
+            best = max(best, shared / len(bare | wanted) - 0.001 * place)
     return best
 
 
@@ -360,6 +479,12 @@ def _as_fraction(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
     spec = Field(from_=column.name, unit="percent" if unit == "percent" else None)
     if unit != "percent" and fitting("impl_rate", spec, column.present, numbers) < len(column.present):
         percent = Field(from_=column.name, unit="percent")
+        number = to_number(numbers, Field(from_=column.name))
+        is_scale = all(
+            not isinstance(value := number(cell), Problem) and value <= MAX_POINTS for cell in column.present
+        )
+        if is_scale:
+            return None, ""  # points or grades: 1 to 5, 0 to 10
         if fitting("impl_rate", percent, column.present, numbers) == len(column.present):
             return percent, "assumed to be percentages: some values are above 1"
     return spec, ""
@@ -431,8 +556,11 @@ def meaning_of(word: str) -> str | None:
 
 
 def _as_output(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
-    del unit, numbers
-    return (Field(from_=column.name) if any(isinstance(cell, str) for cell in column.present) else None), ""
+    del unit
+    number = to_number(numbers, Field(from_=column.name))
+    are_numbers = all(not isinstance(number(cell), Problem) for cell in column.present)  # such as ids of outputs
+    is_text = any(isinstance(cell, str) for cell in column.present)
+    return (Field(from_=column.name) if is_text and not (are_numbers and len(set(column.present)) > 1) else None), ""
 
 
 _READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {

@@ -29,7 +29,17 @@ MAX_DEPTH = 4
 DELIMITERS = (",", ";", "\t", "|")
 HEADER_LINES = 30
 """How far down a header is looked for."""
+TOTAL_ROWS = 3
+"""How far from the end a row of totals is looked for."""
+TOTAL_WORDS = frozenset({
+    "total", "totals", "sum", "summe", "gesamt", "gesamtsumme", "somme", "suma", "average", "mean", "mittelwert",
+    "durchschnitt", "moyenne", "promedio", "media", "avg", "ø",
+})  # fmt: skip
 _ANY = msgspec.json.Decoder(Any)
+
+
+def _plain_word(cell: Any) -> str:  # Any: a cell
+    return str(cell or "").strip().rstrip(":").casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,33 @@ class Layout:
     """How many rows were looked at."""
     keys: tuple[str, ...] = ()
     """The keys of rows that are entries of an object, such as ids of tasks."""
+    totals: tuple[str, str] | None = None
+    """The first column, and the word in it that marks a row of totals."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def without_totals(self) -> Layout:
+        """The layout without rows at its end whose first cell says that they are totals."""
+        first = next((column for column in self.columns if column.present), None)
+        if first is None or self.rows.format != "csv":
+            return self
+        last = range(max(0, self.count - TOTAL_ROWS), self.count)
+        found = [at for at in last if _plain_word(first.cells[at]) in TOTAL_WORDS]
+        words = {str(first.cells[at]).strip() for at in found}
+        if len(words) != 1 or any(str(cell).strip() in words for cell in first.cells[: found[0]]):
+            return self
+        kept = [at for at in range(self.count) if at not in found]
+        columns = tuple(Column(each.name, tuple(each.cells[at] for at in kept)) for each in self.columns)
+        unless = {first.name: words.copy().pop()}
+        rows = msgspec.structs.replace(self.rows, unless=unless)
+        return Layout(rows, columns, len(kept), self.keys, (first.name, words.pop()))
+
+
+EMPTY_LAYOUT = Layout(Rows(format="csv"), (), 0)
+"""That of a file that was not looked at."""
 
 
 def layout_of(path: Path) -> Layout:
@@ -68,7 +105,7 @@ def layout_of(path: Path) -> Layout:
     if layout is None or not layout.count:
         hint = "supported: CSV with a header, JSON documents and JSON Lines; export spreadsheets to CSV"
         raise UnreadableFileError(str(path), "no rows found", hint=hint)
-    return layout
+    return layout.without_totals()
 
 
 def _encoding(start: bytes) -> Any:  # Any: one of the words that Rows knows

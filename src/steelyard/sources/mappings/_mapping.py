@@ -117,8 +117,11 @@ class Rows(Record, frozen=True, kw_only=True):
     item or entry of a document, and each line of JSON Lines."""
     where: Conditions = msgspec.field(default_factory=dict)
     """Only rows in which these columns or paths have these values; `"*"` for any value."""
+    unless: Conditions = msgspec.field(default_factory=dict)
+    """Without rows in which one of these columns or paths has this value, such as the total."""
     columns: tuple[str, ...] = ()
-    """Columns that each contain a run, such as one per model: `$column` is the name and `$cell` the value."""
+    """Columns that each contain a run, such as one per model: `$column` is the name and `$cell` the value. With
+    several columns per model, the common part of their names: `"$column cost"` is the column `gpt-5 cost`."""
 
     @property
     def rows_at(self) -> str:
@@ -133,7 +136,10 @@ class Numbers(Record, frozen=True, kw_only=True):
     """Decimal separator."""
     thousands: Literal[",", ".", " ", "'", ""] = ","
     """Thousands separator; optional in numbers."""
-    missing: Many = ("n/a", "na", "nan", "none", "null", "-", "–", "—", "?", "k.a.", "k. a.")  # noqa: RUF001 # dashes as sheets have them
+    missing: Many = (
+        "n/a", "na", "nan", "none", "null", "-", "–", "—", "?", "k.a.", "k. a.", "n/d", "n.d.", "#n/a", "#na", "#nv",  # noqa: RUF001 # dashes as sheets have them
+        "#n/d", "#null!", "#div/0!", "#value!", "#wert!",
+    )  # fmt: skip
     """Missing-value markers, case-insensitive; in JSON only null and the empty string are missing."""
 
     def __post_init__(self) -> None:

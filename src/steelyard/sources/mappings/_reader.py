@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from steelyard.errors import UnreadableFileError
 from steelyard.records import DecodeError, Finding, Origin, Provenance, Rejected, Run, convert_run
-from steelyard.sources.mappings._batches import BATCH_ROWS, Batch, MappedFile, batches, given_rows
+from steelyard.sources.mappings._batches import BATCH_ROWS, COLUMN, Batch, MappedFile, batches, given_rows
 from steelyard.sources.mappings._conversions import Problem, shown, shown as shown_value
 from steelyard.sources.mappings._mapping import Field, FieldSpec, Mapping, listed, load_mapping, shipped_mappings
 from steelyard.sources.mappings._paths import Several
@@ -87,6 +87,8 @@ class _Reader:
     mapping: Mapping
     template: Template
     origin: Origin
+    cells: tuple[str, ...] = ()
+    """Where columns are runs, the paths to the cells of one run."""
     groups: Groups | None = None
     left_out: list[int] = field(default_factory=list)
     """Lines that do not meet `rows.where`."""
@@ -98,16 +100,24 @@ class _Reader:
     def __post_init__(self) -> None:
         paths = (_plain_path(spec) for spec in _specs(self.mapping.run))
         self.unmet = [path for path in paths if path is not None]
+        used = [path for spec in _specs(self.mapping.run) if isinstance(spec, Field) for path in spec.paths]
+        used += [spec for spec in _specs(self.mapping.run) if isinstance(spec, str)]
+        beside = [path for path in used if path.startswith(COLUMN) and path != COLUMN]
+        self.cells = tuple(dict.fromkeys(beside)) if beside and "$cell" not in used else ("$cell",)
         if self.mapping.group is not None:
             self.groups = Groups(self.template, listed(self.mapping.group.by))
 
     def read(self, batch: Batch) -> Iterator[MappedRun | Rejected]:
         """The runs of a batch; where several lines are one run, they are kept for the end."""
         wanted = batch.meets(self.mapping.rows.where)
+        for path, values in self.mapping.rows.unless.items():
+            excluded = batch.meets({path: values})
+            wanted = [is_wanted and not is_out for is_wanted, is_out in zip(wanted, excluded, strict=True)]
         self.left_out += [line for line, is_wanted in zip(batch.lines, wanted, strict=True) if not is_wanted]
         chosen = batch.only(wanted)
         if self.mapping.rows.columns:
-            chosen = chosen.only([cell is not None for cell in chosen.values("$cell")])
+            cells = [chosen.values(path) for path in self.cells]
+            chosen = chosen.only([any(cell is not None for cell in row) for row in zip(*cells, strict=True)])
         if not len(chosen):
             return
         self._look_for_paths(chosen)
@@ -145,7 +155,8 @@ class _Reader:
                 yield Finding(code="mapping_unmet", message=f"no row has {name!r}; {meant}", where=path)
         if self.left_out:
             count = len(self.left_out)
-            message = f"{count:,} {'row does' if count == 1 else 'rows do'} not match rows.where of the mapping"
+            rows = "row is" if count == 1 else "rows are"
+            message = f"{count:,} {rows} excluded by rows.where or rows.unless of the mapping"
             yield Finding(code="rows_left_out", severity="info", message=message, where=f"{path}:{self.left_out[0]}")
 
     def _runs(self, made: Evaluation) -> Iterator[MappedRun | Rejected]:

@@ -10,32 +10,44 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from statistics import median_low
 from typing import Any, NamedTuple
 
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import archive_kind, beginning_of
-from steelyard.records import Rejected
-from steelyard.sources.mappings._conversions import plain_text, shown
+from steelyard.files import Found, files_below, files_in, packing
+from steelyard.records import Rejected, Run
+from steelyard.scratch import scratch_folder
+from steelyard.settings import MAX_ARCHIVE_DEPTH
+from steelyard.sources.mappings._conversions import Problem, plain_text, shown, to_number
 from steelyard.sources.mappings._field_matches import (
+    COMMENT_WORDS,
     HEADERS,
     SURE,
+    WEAK_TASK_WORDS,
     Match,
+    answers_any_question,
     header_words,
+    is_arm_name,
+    is_called_task,
+    is_called_verdict,
     matches,
     may_be_task,
     meaning_of,
     number_signs,
     plain_letters,
 )
-from steelyard.sources.mappings._layouts import MAX_ROWS, Column, Layout, layout_of
-from steelyard.sources.mappings._mapping import VERSION, Field, Mapping, Numbers, Take, parse_mapping
+from steelyard.sources.mappings._layouts import EMPTY_LAYOUT, MAX_ROWS, Column, Layout, layout_of
+from steelyard.sources.mappings._mapping import VERSION, Field, Kind, Mapping, Numbers, Take, parse_mapping
 from steelyard.sources.mappings._reader import MappedRun, read_mapped
 
 SAMPLES = 3
+MAX_TABLES = 20
+"""How many files of a directory are listed."""
+KEPT_CHARACTERS = 100
+"""Longer cells are texts, which nobody groups runs by."""
 FIELDS = ("model", "agent", "attempt", "passed", "impl_rate", "cost_usd", "started_at", "duration_seconds")
 """The fields of a run that most people look for."""
 OWN_FIELDS = 40
@@ -52,6 +64,10 @@ class SuggestedMapping:
     """Runs that it reads of the rows that were looked at."""
     set_aside: tuple[Rejected, ...]
     """Rows among them that it rejects, and why."""
+    questions: tuple[str, ...] = ()
+    """What the sheet does not decide, for the user to answer in the mapping."""
+    first: tuple[str, ...] = ()
+    """The first runs as the mapping reads them, a line each."""
 
     @property
     def mapping(self) -> Mapping:
@@ -64,34 +80,105 @@ class SuggestedMapping:
         )
 
 
+class _Table(NamedTuple):
+    """A file whose rows were looked at, and how it is named to the user."""
+
+    path: Path
+    shown: str
+    layout: Layout
+
+
 def suggest(paths: Sequence[Path]) -> SuggestedMapping:
-    """A mapping for the first file, and what it reads of the first rows of each."""
-    path = paths[0]
-    if archive_kind(beginning_of(path)[:512]):
-        raise UnreadableFileError(str(path), "is an archive", hint="extract it and name one of its files")
-    layout = layout_of(path)
+    """A mapping for the first file, and what it reads of the first rows of each.
+
+    Of a directory, a workbook or an archive, the tables with the same columns that have the most rows are taken.
+    """
+    with scratch_folder() as scratch:
+        return _suggested(*_tables(paths, scratch))
+
+
+def _suggested(tables: Sequence[_Table], ignored: Sequence[str], is_whole: bool) -> SuggestedMapping:
+    first = tables[0]
+    layout = first.layout
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
-    draft = _draft(_name(path), layout, numbers)
+    draft = _draft(_name(PurePath(first.shown.partition("!/")[0])), layout, numbers)
+    if is_whole:
+        files = tuple(dict.fromkeys(PurePath(table.shown).name for table in tables)) if ignored else None
+        draft = replace(draft, files=files, by_file=len(tables) > 1 and not draft.has("experiment"))
+    questions = tuple(dict.fromkeys(draft.questions()))
     body = "\n".join(draft.lines())
     # where no column is surely the task, the first that may be is tried out
     mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "suggestion")
-    claims = [_claim(each, mapping) for each in paths]
+    claims = [_claim(each, mapping) for each in tables]
     looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
-    head = [f"Suggested for {shown(path.name)} from {looked}. Check every line before you use it:"]
+    head = [f"Suggested for {shown(first.shown)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
     if draft.lines_of_run is not None:
         head += draft.lines_of_run.notes()
     if not draft.has_task:
         head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
     opening = "As is," if draft.has_task else "With the first of them,"
-    head += [line for claim in claims for line in claim.lines(opening)]
+    head += [line for claim in claims[:MAX_TABLES] for line in claim.lines(opening)]
+    head += [f"Not used: {line}" for line in ignored[:MAX_TABLES]]
+    if claims[0].first:
+        head += ["The first runs, as it reads them:", *(f"  {line}" for line in claims[0].first)]
+    if questions:
+        head.append("Questions:" if len(questions) > 1 else "A question:")
+        head += [f"  {number}. {question}" for number, question in enumerate(questions, 1)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
-    set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
-    return SuggestedMapping("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
+    return SuggestedMapping(
+        text="\n".join([*comments, "", body, ""]),
+        runs=sum(claim.runs for claim in claims),
+        set_aside=tuple(rejected for claim in claims for rejected in claim.set_aside),
+        questions=questions,
+        first=claims[0].first,
+    )
+
+
+def _tables(paths: Sequence[Path], scratch: Path) -> tuple[list[_Table], list[str], bool]:
+    """The tables to suggest a mapping for, what else there is and why it is not used, and whether they are searched."""
+    is_whole = any(path.is_dir() or packing(path) for path in paths)
+    if not is_whole:
+        return (
+            [_Table(path, str(path), layout_of(path)) for path in paths[:1]]
+            + [_Table(path, str(path), EMPTY_LAYOUT) for path in paths[1:]],
+            [],
+            False,
+        )
+    found: list[_Table] = []
+    ignored: list[str] = []
+    waiting = [*files_below(paths, scratch)]
+    for round_number in range(MAX_ARCHIVE_DEPTH.most + 1):
+        archives: list[Found] = []
+        for item in waiting:
+            if isinstance(item, Rejected):
+                ignored.append(f"{item.path}: {item.reason}")
+            elif isinstance(item, Found) and packing(item.path):
+                archives.append(item)
+            elif isinstance(item, Found):
+                try:
+                    found.append(_Table(item.path, item.shown, layout_of(item.path)))
+                except UnreadableFileError as error:
+                    ignored.append(f"{item.shown}: {error.message}")
+        waiting = [
+            each
+            for number, archive in enumerate(archives)
+            for each in files_in(archive, scratch / f"suggest-{round_number}-{number}")
+        ]
+    if not found:
+        hint = "supported: CSV with a header, Excel workbooks, JSON documents and JSON Lines"
+        reason = "no rows found" if len(ignored) != 1 else f"no rows found: {ignored[0]}"
+        raise UnreadableFileError(str(paths[0]), reason, hint=hint)
+    rows: Counter[tuple[str, ...]] = Counter()
+    for table in found:
+        rows[table.layout.names] += table.layout.count
+    names = max(rows, key=lambda each: (rows[each], each))
+    ignored += [f"{table.shown}: other columns" for table in found if table.layout.names != names]
+    return [table for table in found if table.layout.names == names], ignored, True
 
 
 def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
-    draft = _Draft(name, layout, numbers, tuple(matches(layout.columns, numbers)))
+    draft = _Draft(name, layout, numbers, _with_doubtful_task(layout, matches(layout.columns, numbers)))
     lines_of_run = event_lines(layout, draft.found)
     if lines_of_run is not None:
         # what distinguishes runs is their task only where nothing else is
@@ -99,13 +186,68 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         without_key = replace(draft, found=tuple(matches(others, numbers)))
         found = lines_of_run.with_id(without_key.found) if without_key.has("task") else draft.found
         return replace(draft, found=lines_of_run.of_runs(found), lines_of_run=lines_of_run)
-    columns = draft.columns_of_verdicts()
-    remark = f"one value for {len(columns)} runs; use it only if it applies to each of them"
+    columns = columns_by_model(layout, numbers)
+    if columns is not None:
+        others = [column for column in layout.columns if column.name not in columns.names]
+        found = _with_doubtful_task(layout, matches(others, numbers))
+        return replace(draft, found=found, by_model=columns)
+    asked, columns_of_runs = draft.columns_of_runs()
+    remark = f"one value for {len(columns_of_runs)} runs; use it only if it applies to each of them"
     weighed = (
-        replace(match, score=SURE / 2, remark=remark) if columns and match.field.startswith(ADDED) else match
+        replace(match, score=SURE / 2, remark=remark) if columns_of_runs and match.field.startswith(ADDED) else match
         for match in draft.found
     )
-    return replace(draft, found=tuple(weighed), unpivoted=tuple(columns))
+    return replace(draft, found=tuple(weighed), unpivoted=tuple(columns_of_runs), asked=asked)
+
+
+def _with_doubtful_task(layout: Layout, found: Sequence[Match]) -> tuple[Match, ...]:
+    """The matches, with the task doubtful where another column fits as well.
+
+    A prompt or a question may be what is compared: then another column has more values, each with several prompts.
+    Of two columns that are both called like a task, the one that is not a second name of the other may be meant.
+    """
+    task = next((match for match in found if match.field == "task" and match.score >= SURE), None)
+    if task is None or layout.keys:
+        return tuple(found)
+    taken = {match.column.name for match in found if match.score >= SURE}
+    rivals = [column for column in layout.columns if column.name not in taken and _may_name_runs(column, layout)]
+    is_weak = bool(WEAK_TASK_WORDS & set(header_words(task.column.name)))
+    if is_weak:
+        values = len(set(map(plain_text, task.column.present)))
+        has_output = any(match.field == "output.text" and match.score >= SURE for match in found)
+        is_doubtful = any(_varies_within(task.column, rival) for rival in rivals) or (
+            1 < values * 3 <= layout.count and not has_output
+        )
+    else:
+        named = [column for column in rivals if is_called_task(column)]
+        is_doubtful = any(not _names_the_same(task.column, column) for column in named)
+    if not is_doubtful:
+        return tuple(found)
+    return tuple(replace(match, score=SURE / 2) if match is task else match for match in found)
+
+
+def _may_name_runs(column: Column, layout: Layout) -> bool:
+    """Whether nearly all rows have it, and its cells can be names."""
+    is_filled = len(column.present) * 10 >= layout.count * 9
+    are_names = all(isinstance(cell, str) and _NAME.search(cell) for cell in column.present)
+    return is_filled and are_names and may_be_task(column)
+
+
+def _varies_within(arm: Column, task: Column) -> bool:
+    """Whether most values of the second column occur with several values of the first, which has fewer."""
+    by_task: dict[str | None, set[str | None]] = defaultdict(set)
+    for one, other in zip(task.cells, arm.cells, strict=True):
+        if one is not None and other is not None:
+            by_task[plain_text(one)].add(plain_text(other))
+    values = {value for each in by_task.values() for value in each}
+    several = sum(len(each) > 1 for each in by_task.values())
+    return len(by_task) >= len(values) > 1 and several * 2 > len(by_task)
+
+
+def _names_the_same(one: Column, other: Column) -> bool:
+    """Whether each value of one column goes with one value of the other."""
+    pairs = {(plain_text(a), plain_text(b)) for a, b in zip(one.cells, other.cells, strict=True)}
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
 class _Claim(NamedTuple):
@@ -115,6 +257,8 @@ class _Claim(NamedTuple):
     runs: int
     set_aside: tuple[Rejected, ...]
     with_verdict: int = 0
+    first: tuple[str, ...] = ()
+    """The first runs, a line each."""
 
     def lines(self, opening: str) -> Iterator[str]:
         """Yield the suggestion's comments on the file."""
@@ -126,15 +270,32 @@ class _Claim(NamedTuple):
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
 
 
-def _claim(path: Path, mapping: Mapping) -> _Claim:
+def _claim(table: _Table, mapping: Mapping) -> _Claim:
+    name = PurePath(table.shown).name
     try:
-        items = list(islice(read_mapped(path, mapping), MAX_ROWS))
+        items = list(islice(read_mapped(table.path, mapping, shown=table.shown), MAX_ROWS))
     except UnreadableFileError as error:
-        return _Claim(path.name, 0, (Rejected(path=str(path), reason=error.message, hint=error.hint),))
+        return _Claim(name, 0, (Rejected(path=table.shown, reason=error.message, hint=error.hint),))
     rejected = tuple(item for item in items if isinstance(item, Rejected))
     runs = [item.run for item in items if isinstance(item, MappedRun)]
     with_verdict = sum(run.passed is not None or run.outcome is not None for run in runs)
-    return _Claim(path.name, len(runs), rejected, with_verdict)
+    return _Claim(name, len(runs), rejected, with_verdict, tuple(map(run_line, runs[:SAMPLES])))
+
+
+def run_line(run: Run) -> str:
+    """The run in one line: what it has, field by field."""
+    given: dict[str, Any] = msgspec.to_builtins(run)  # Any: a record's values
+    parts: list[str] = []
+    for name, value in given.items():
+        if name in ("source", "provenance", "id"):
+            continue
+        plain = value.items() if isinstance(value, dict) else [("", value)]
+        for inner, cell in plain:
+            if cell is None or isinstance(cell, (dict, list)):
+                continue
+            whole = inner if name == "x_" else f"{name}.{inner}" if inner else name
+            parts.append(f"{whole} = {shown(cell) if isinstance(cell, str) else msgspec.json.encode(cell).decode()}")
+    return ", ".join(parts)
 
 
 TASK = "task ="
@@ -153,7 +314,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 """What would end a comment, or is not allowed in one."""
 
 
-def _name(path: Path) -> str:
+def _name(path: PurePath) -> str:
     return re.sub(r"[^\w.-]+", "-", path.stem, flags=re.ASCII).strip("-.")[:60] or "mine"
 
 
@@ -167,6 +328,14 @@ class _Draft:
     """What makes several lines one run."""
     unpivoted: tuple[Column, ...] = ()
     """Columns that are a run each."""
+    by_model: ModelColumns | None = None
+    """Several columns for each model."""
+    asked: str = ""
+    """What is asked about columns that may be runs."""
+    files: tuple[str, ...] | None = None
+    """The files that are read, where there are others."""
+    by_file: bool = False
+    """Whether each file is an experiment."""
 
     def lines(self) -> Iterator[str]:
         """The mapping, line by line."""
@@ -189,9 +358,49 @@ class _Draft:
             yield from self._task()
         for match in sure:
             yield from self._field(match)
+        if self.by_file:
+            yield "# several files: the name of each is the experiment"
+            yield 'experiment = "$stem"'
         if self.unpivoted:
             yield from self._of_columns()
-        yield from self._uncertain({column.name for column in self.unpivoted})
+        if self.by_model is not None:
+            yield from self._of_models(self.by_model)
+        yield from self._uncertain({column.name for column in self.unpivoted} | self._by_model_names)
+
+    def questions(self) -> Iterator[str]:
+        """What the rows do not decide."""
+        if not self.has_task:
+            names = " or ".join(shown(name) for name in self._task_names())
+            yield f"Which column is the task: {names}?"
+        if self.asked:
+            yield self.asked
+        taken = {match.column.name for match in self.found if match.score >= SURE}
+        doubtful = [match for match in self.found if match.score < SURE and match.column.name not in taken]
+        if not (self.asked or self.unpivoted or self.by_model or self.has("verdict")):
+            yield from self._which_verdict(taken)
+        yield from (
+            match.question
+            for match in (*self.found, *doubtful)
+            if match.question and (match.score >= SURE) != (match in doubtful)
+        )
+
+    def _which_verdict(self, taken: Collection[str]) -> Iterator[str]:
+        flags = [
+            column
+            for column in self.layout.columns
+            if column.name not in taken
+            and column.present
+            and all(map(_is_verdict, column.present))
+            and len(set(map(plain_text, column.present))) > 1
+        ]
+        if len(flags) == 1:
+            yield f"Is {shown(flags[0].name)} the verdict?"
+        elif flags:
+            yield f"Which column is the verdict: {' or '.join(shown(column.name) for column in flags[:5])}?"
+
+    @property
+    def _by_model_names(self) -> set[str]:
+        return set() if self.by_model is None else set(self.by_model.names)
 
     @property
     def has_task(self) -> bool:
@@ -207,9 +416,16 @@ class _Draft:
         given = msgspec.to_builtins(self.layout.rows)  # what is not the default
         for name, value in given.items():
             yield f"{name} = {_toml(value)}"
+        if self.layout.totals is not None:
+            yield "# the row of totals is excluded (unless)"
+        if self.files is not None:
+            yield f"files = {_toml(list(self.files))}"
         if self.unpivoted:
             yield "# each of these columns is a run"
             yield f"columns = {_toml([column.name for column in self.unpivoted])}"
+        if self.by_model is not None:
+            yield "# each of these is a run, with several columns"
+            yield f"columns = {_toml(list(self.by_model.models))}"
         yield from self._where()
         yield ""
 
@@ -237,12 +453,19 @@ class _Draft:
             yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
             yield 'task = "$key[0]"'
             return
-        guesses = [match.column for match in self.found if match.field == "task"]
-        likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
         yield "# The task: uncomment the correct line."
-        for name in list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]:
+        for name in self._task_names():
             yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
             yield f"# {TASK} {_toml(name)}"
+
+    def _task_names(self) -> list[str]:
+        """The columns that may be the task, the likeliest first."""
+        guesses = [match.column for match in self.found if match.field == "task"]
+        likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
+        likely = [column for column in likely if column.name not in self._by_model_names]
+        if any(_varies_within(guess, column) for guess in guesses for column in likely[:1]):
+            guesses, likely = likely[:1], [*guesses, *likely]
+        return list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]
 
     def _like_a_task(self, column: Column) -> tuple[bool, bool, bool, int]:
         """Whether it is no other field and holds names, no numbers or times, in nearly every row; and how many."""
@@ -266,31 +489,80 @@ class _Draft:
             return
         given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
         yield ""
-        yield "# Unused columns: uncomment a line and set its run field:"
+        yield "# Other columns, kept as custom fields (x_...) or commented out. To use one, set its run field:"
         yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
         for match in doubtful:
             if match.column.name in taken or match.field in given:
                 continue
             taken.add(match.column.name)
             yield from (line if line.startswith("#") else f"# {line}" for line in self._field(match))
+        task = next((match.column for match in self.found if match.field == "task" and match.score >= SURE), None)
         keys: set[str] = set()
         for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
             key = _custom_field(column.name, keys)
             keys.add(key)
-            spec = Field(from_=column.name, take=None if self.lines_of_run is None else "first")
+            is_kept = self._is_kept(column)
+            spec = Field(
+                from_=column.name,
+                take=None if self.lines_of_run is None else "first",
+                as_=_kind_of_cells(column, self.numbers) if is_kept and self.layout.rows.format == "csv" else None,
+            )
             yield f"# {_cells(column)}"
-            yield f"# {_line(Match(key, column, 0, spec, 0))}"
+            if is_kept and task is not None and _varies_within(column, task):
+                yield "# most tasks have several of its values: it may be what you compare"
+            line = _line(Match(key, column, 0, spec, 0))
+            yield line if is_kept else f"# {line}"
 
-    def columns_of_verdicts(self) -> list[Column]:
-        """Columns of verdicts that are no field's, where no column is the verdict: one for each model or attempt."""
+    def _is_kept(self, column: Column) -> bool:
+        """Whether a column that is no field of a run is kept as a custom field: neither a comment nor a long text."""
+        is_comment = COMMENT_WORDS & set(header_words(column.name)) and not _kind_of_cells(column, self.numbers)
+        if self.lines_of_run is not None or is_comment:
+            return False
+        return max(len(str(cell)) for cell in column.present) <= KEPT_CHARACTERS
+
+    def columns_of_runs(self) -> tuple[str, list[Column]]:
+        """Columns that are a run each, for each model or attempt; or else what has to be asked about them."""
         if self.layout.rows.format != "csv" or self.has("verdict"):
-            return []
+            return "", []
         taken = {match.column.name for match in self.found if match.score >= SURE}
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
         verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
         fields = ("attempt",) if _are_attempts(verdicts) else ("model", "agent")
-        return verdicts if len(verdicts) > 1 and not all(map(self.has, fields)) else []
+        if len(verdicts) < 2:
+            return self._columns_of_scores(usual), []
+        if all(map(self.has, fields)):
+            return "", []
+        names = " and ".join(shown(column.name) for column in verdicts[:5])
+        if any(is_called_verdict(column) for column in verdicts):
+            return f"Which column is the verdict: {names.replace(' and ', ' or ')}?", []
+        is_clear = not any(map(answers_any_question, verdicts))
+        if is_clear or _are_attempts(verdicts) or self._are_named_attempts(verdicts):
+            return "", verdicts
+        if all(is_arm_name(column.name) for column in verdicts):
+            return "", verdicts
+        return f"Is each of the columns {names} the verdicts of one model or agent, or is one of them the verdict?", []
+
+    def _columns_of_scores(self, usual: Sequence[Column]) -> str:
+        """What is asked about columns of numbers that are called like models."""
+        number = to_number(self.numbers, Field(value=0))
+        scores = [
+            column
+            for column in usual
+            if is_arm_name(column.name) and not any(isinstance(number(cell), Problem) for cell in column.present)
+        ]
+        names = " and ".join(shown(column.name) for column in scores[:5])
+        return f"Are the numbers in {names} one run each, and what do they measure?" if len(scores) > 1 else ""
+
+    @staticmethod
+    def _are_named_attempts(columns: Sequence[Column]) -> bool:
+        return all(_NAMED_ATTEMPT.fullmatch(column.name) for column in columns)
+
+    def _of_models(self, columns: ModelColumns) -> Iterator[str]:
+        yield "# the common part of the names of several columns is the model"
+        yield 'model = "$column"'
+        for match in columns.fields:
+            yield from self._field(match)
 
     def _of_column_names(self) -> dict[str, str | None]:
         """Return the fields in the names of these columns, each with the pattern that finds it, if it is a part."""
@@ -354,6 +626,60 @@ def _custom_field(name: str, taken: Collection[str]) -> str:
     """A key for a column of no known field, other than those that are taken."""
     key = "x_" + (re.sub(r"\W+", "_", plain_letters(name), flags=re.ASCII).strip("_").lower()[:60] or "own")
     return key if key not in taken else next(each for n in count(2) if (each := f"{key}_{n}") not in taken)
+
+
+def _kind_of_cells(column: Column, numbers: Numbers) -> Kind | None:
+    """The type of a custom field: a number where all cells are, otherwise text."""
+    number = to_number(numbers, Field(value=0))
+    values = [number(cell) for cell in column.present]
+    if any(isinstance(value, Problem) for value in values) or any(_has_leading_zero(cell) for cell in column.present):
+        return None
+    return "int" if all(isinstance(value, int) for value in values) else "float"
+
+
+def _has_leading_zero(cell: Any) -> bool:  # Any: a cell
+    return isinstance(cell, str) and cell.strip()[:1] == "0" and cell.strip()[1:2].isdecimal()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelColumns:
+    """Several columns for each model, such as `gpt-5 result` and `gpt-5 cost`."""
+
+    models: tuple[str, ...]
+    names: tuple[str, ...]
+    """The names of the columns."""
+    fields: tuple[Match, ...]
+    """What the columns of one model are, under their common names."""
+
+
+def columns_by_model(layout: Layout, numbers: Numbers) -> ModelColumns | None:
+    """Columns whose names are a model's and a field's, where several models have the same fields; None otherwise."""
+    if layout.rows.format != "csv":
+        return None
+    parts: dict[str, dict[str, Column]] = defaultdict(dict)
+    for column in layout.columns:
+        for cut in re.finditer(r"[\s_:.-]+", column.name):
+            model, rest = column.name[: cut.start()], column.name[cut.start() :]
+            if model and column.present and header_words(rest):
+                parts[model][rest] = column
+    for model in sorted(parts, key=lambda each: -len(parts[each])):
+        models = [other for other in parts if parts[other].keys() == parts[model].keys()]
+        if len(models) < 2 or len(parts[model]) < (1 if all(map(is_arm_name, models)) else 2):
+            continue
+        joined = [
+            Column(f"$column{rest}", tuple(cell for each in models for cell in parts[each][rest].cells))
+            for rest in parts[model]
+        ]
+        plain = [Column(column.name.removeprefix("$column"), column.cells) for column in joined]
+        found = [match for match in matches(plain, numbers) if match.score >= SURE]
+        if len(found) == len(joined) and any(match.field == "verdict" for match in found):
+            fields = tuple(
+                replace(match, spec=msgspec.structs.replace(match.spec, from_=f"$column{match.column.name}"))
+                for match in found
+            )
+            names = tuple(parts[each][rest].name for each in models for rest in parts[each])
+            return ModelColumns(tuple(models), names, fields)
+    return None
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

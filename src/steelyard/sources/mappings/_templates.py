@@ -75,7 +75,7 @@ def compiled(mapping: Mapping) -> Template:
     spec = mapping.rows
     levels = parse_path(spec.rows_at).steps.count(STAR)
     scope = Scope(is_json=spec.format != "csv", levels=levels)
-    for path in (*spec.where, *listed(mapping.group.by if mapping.group else None)):
+    for path in (*spec.where, *spec.unless, *listed(mapping.group.by if mapping.group else None)):
         check_path(path, mapping, scope)
     if mapping.run.task is None:
         raise MappingError("run.task is missing", where=mapping.name, hint="every run needs a task")
