@@ -114,7 +114,8 @@ UNIT_WORDS: dict[str, Unit] = {
     "k": "thousand",
 }
 NOISE = frozenset({
-    "$", "usd", "the", "of", "is", "de", "del", "la", "el", "name", "did", "it", "which", "what", "was", "used", "ai", "count", "nr",
+    "$", "usd", "the", "of", "is", "de", "del", "la", "el", "name", "did", "it", "which", "what", "was", "used", "ai",
+    "count", "nr",
 })  # fmt: skip
 """Words that do not identify a field."""
 WEAK_TASK_WORDS = frozenset({"prompt", "question"})
