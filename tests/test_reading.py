@@ -341,6 +341,8 @@ def flat_values(column: str) -> st.SearchStrategy[Any]:
         "ended_at": st.integers(0, 10**15).map(lambda n: EPOCH + timedelta(microseconds=n)),
         "passed": st.booleans(),
         "success": st.booleans(),
+        "weak_check": st.booleans(),
+        "weak_timing": st.booleans(),
         "impl_rate": st.floats(0, 1),
         "cost_usd": st.floats(0, 1e6),
     }

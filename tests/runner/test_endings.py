@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from steelyard.records import TestResults, Usage
-from steelyard.runner._execution import ExecutionEvidence, VerifyEvidence
+from steelyard.runner._execution import ExecutionEvidence
 from steelyard.runner._executor import ending_of
 from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._trial_records import Ending
+from steelyard.runner._verification import VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 PASSED = VerifyEvidence(exit_status=0, ending="exit status 0")

@@ -293,9 +293,9 @@ JUNIT = """<testsuite tests="2">
     [
         (JUNIT.format(""), "passed", True),
         (JUNIT.format('<failure message="no"/>'), "failed", False),
-        ("", "verifier_broken", None),
-        ("<testsuite/>", "verifier_broken", None),
-        (None, "verifier_broken", None),
+        ("", "not_scored", None),
+        ("<testsuite/>", "not_scored", None),
+        (None, "not_scored", None),
     ],
 )
 def test_a_report_decides_test_by_test(
@@ -310,14 +310,19 @@ def test_a_report_decides_test_by_test(
         assert executed.run.tests.failed == ("t::b",)
 
 
-@pytest.mark.parametrize("command", [("no-such-check",), ("sh", "-c", "no-such-check")])
-def test_a_check_that_cannot_run_is_no_verdict(command: tuple[str, ...], answering: Bench, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "name", "cause"),
+    [
+        (("no-such-check",), "verifier_broken", "infrastructure"),
+        (("sh", "-c", "no-such-check"), "not_scored", None),  # the agent may have removed it
+    ],
+)
+def test_a_check_that_cannot_run_is_no_verdict(
+    command: tuple[str, ...], name: str, cause: str | None, answering: Bench, tmp_path: Path
+) -> None:
     executed = answering.executed(shell_job(tmp_path, verify=Verify(command=command)), tmp_path / "retry-0")
-    assert (executed.ending.name, executed.ending.cause, executed.run.verdict) == (
-        "verifier_broken",
-        "infrastructure",
-        None,
-    )
+    assert (executed.ending.name, executed.ending.cause, executed.run.verdict) == (name, cause, None)
+    assert executed.run.weak_check is True
 
 
 def test_a_tier_lays_files_over_work_and_home(answering: Bench, tmp_path: Path) -> None:

@@ -119,6 +119,16 @@ def test_sides_are_measured_one_after_the_other(tmp_path: Path) -> None:
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
+def test_a_report_that_the_agent_left_is_not_read(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, bench="true")
+    forged = '{"task": "t", "benchmarks": [{"name": "b", "samples": [0.001]}]}'
+    (bench.works["a/gent 1"] / "timings.json").write_text(forged)
+    (bench.works["nop 1"] / "kept.json").write_text(forged)
+    (bench.works["nop 1"] / "timings.json").symlink_to("kept.json")
+    assert len(bench.measure()) == 3
+    assert not any(made.sides for made in bench.rounds)
+
+
 def test_measuring_is_refused_while_trials_run_here(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     with trials_running(), pytest.raises(UsageError, match="trials are running on this machine"):

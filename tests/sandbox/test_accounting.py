@@ -160,9 +160,10 @@ def test_a_flood_of_directories_is_stopped_at_the_limit(isolation: Isolation) ->
 @pytest.fixture
 def folder_in_memory() -> Iterator[Path]:
     """On a file system that others hardly use, so that the number of its files is ours."""
-    if not os.path.isdir("/dev/shm") or not os.statvfs("/dev/shm").f_ffree:
-        pytest.skip("/dev/shm does not limit the number of files")
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+    memory = "/dev/shm"  # noqa: S108 - a file system in memory
+    if not os.path.isdir(memory) or not os.statvfs(memory).f_ffree:
+        pytest.skip(f"{memory} does not limit the number of files")
+    with tempfile.TemporaryDirectory(dir=memory) as name:
         yield Path(name)
 
 

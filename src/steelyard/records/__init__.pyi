@@ -81,6 +81,8 @@ from ._run import (
     Criterion as Criterion,
     Failure as Failure,
     FailureCause as FailureCause,
+    Flag as Flag,
+    FlagKind as FlagKind,
     Judgment as Judgment,
     Origin as Origin,
     Outcome as Outcome,

@@ -447,6 +447,20 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple("tool_calls", "int", "Number of tool calls."),
     _simple("iterations", "int", "Number of turns."),
     _simple("success", "bool", "Success as claimed by the agent."),
+    _simple("weak_check", "bool", "Whether the agent's code could have forged the verdict."),
+    _simple("weak_timing", "bool", "Whether the agent's code could have forged the timings."),
+    FactGroup(
+        lambda run: run.flags,
+        lambda flags: (len(flags),),
+        (
+            Fact(
+                "flag_count",
+                "int",
+                "Number of observations of the runner, such as changed tests.",
+                "the record has none",
+            ),
+        ),
+    ),
     FactGroup(
         lambda run: run.steps,
         steps_values,

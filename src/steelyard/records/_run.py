@@ -80,6 +80,7 @@ Outcome = Literal["passed", "failed", "errored", "not_scored"]
 FailureCause = Literal["agent", "infrastructure", "cancelled", "unknown"]
 VERDICTS = {"passed": True, "failed": False}
 """The outcomes that are verdicts."""
+FlagKind = Literal["protected_file_changed", "network_attempted", "process_left"]
 Provenance = Literal["reported", "counted", "priced", "lower_bound", "unknown"]
 
 
@@ -305,6 +306,15 @@ class BenchmarkTiming(Record, frozen=True, kw_only=True):
             raise ValueError(f"benchmark {self.name!r} needs seconds or samples")
 
 
+class Flag(Record, frozen=True, kw_only=True):
+    """Observation of the runner that a reader of the run should know, whatever the agent's log says."""
+
+    kind: FlagKind
+    """What was observed."""
+    detail: str | None = None
+    """File, program or address."""
+
+
 class Origin(Record, frozen=True, kw_only=True):
     """Source of the record."""
 
@@ -367,6 +377,12 @@ class Run(Record, frozen=True, kw_only=True):
     """Paths created, as claimed by the agent."""
     tests: TestResults | None = None
     """Test results; if known, they determine the verdict."""
+    weak_check: bool | None = None
+    """Whether the verdict comes from the exit status or report of a command, which the agent's code can forge."""
+    weak_timing: bool | None = None
+    """Whether the timings come from the report of a command, likewise."""
+    flags: tuple[Flag, ...] | None = None
+    """Observations of the runner, such as changed tests; None if it did not look."""
     snapshot: Snapshot | None = None
     """Result of the snapshot comparison."""
     steps: Steps | None = None

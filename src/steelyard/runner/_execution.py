@@ -1,7 +1,4 @@
-"""Execution of a trial: the agent works in a sandbox on a copy of the task, and its work is verified in another.
-
-When an execution ends, no process of it is left. The verification has hidden files that the agent did not see.
-"""
+"""Execution of a trial: the agent works in a sandbox on a copy of the task. When it ends, no process of it is left."""
 
 from __future__ import annotations
 
@@ -14,25 +11,24 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from steelyard import sandbox
-from steelyard.errors import AbortedError, SandboxUnavailableError, UnreadableFileError, UsageError
-from steelyard.records import Record, TestResults
+from steelyard.errors import AbortedError, SandboxUnavailableError, UsageError
+from steelyard.records import Record
 from steelyard.runner import _relay
 from steelyard.runner._adapters import PLACES, Adapter, filled
 from steelyard.runner._metering_proxy import Admission, MeteringProxy
 from steelyard.runner._metering_records import CallLimits, MeteredCalls
 from steelyard.runner._model_apis import ModelAnswer, ModelQuestion, ask
-from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds, PlanTask, Tier, Verify, seconds_of
+from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import Content, Isolation, IsolationName, LimitName, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
-from steelyard.sources import tests_in
 
 EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
 
@@ -101,28 +97,6 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
     def is_silent(self) -> bool:
         """Whether it made no model call: without a network and a metering proxy it cannot make any."""
         return self.count is None and self.isolation != "none"
-
-
-class VerifyEvidence(Record, frozen=True, kw_only=True):
-    """Evidence of the verification."""
-
-    exit_status: int | None = None
-    """Exit status of the command; None if it was stopped or did not start."""
-    limit_hit: LimitName | None = None
-    """Limit that ended it."""
-    tests: TestResults | None = None
-    """Test results, if the task has a report."""
-    problem: str | None = None
-    """Why there is no verdict; None if there is one."""
-    ending: str
-    """How the command ended, as text."""
-
-    @property
-    def passed(self) -> bool | None:
-        """The verdict; None if the check failed to run."""
-        if self.problem is not None:
-            return None
-        return not self.tests.not_passed if self.tests is not None else self.exit_status == 0
 
 
 _MAX_ARGUMENT_LENGTH = 128 * 1024 - 1
@@ -468,79 +442,3 @@ def agent_version(adapter: Adapter, *, no_sandbox: bool = False) -> str | None:
     outputs = (result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace"))
     found = (_VERSION.search(text) for text in outputs)  # warnings hold numbers too
     return next((match[0] for match in found if match), None)
-
-
-TIME_LIMIT = "10m"
-"""Default time limit of checks and measurements."""
-ANSWER = "answer.txt"
-"""File with the response of the agent `model`, for the check."""
-_CANNOT_START = (126, 127)
-"""What a shell returns for a command that cannot be run, or is not there."""
-
-
-def verify(job: Job, folder: Path, *, stop: threading.Event, no_sandbox: bool = False) -> VerifyEvidence | None:
-    """Run the task's check on the work of an execution; return None for a task without one.
-
-    To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
-    """
-    declared = job.task.verify
-    if declared is None:
-        return None
-    place = folder / "verify"
-    place.mkdir(exist_ok=True)
-    program = program_named(declared.command[0])
-    command = list(declared.command)
-    bounds = declared.limits or Bounds()
-    result = sandbox.run(
-        [program.path, *command[1:]] if program else command,
-        copy=_work(job, folder),
-        files=_laid_over(job, folder, declared),
-        variables={"PATH": program.search_path} if program else {},
-        limits=bounds.limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
-        readable=program.readable if program else (),
-        collect=[declared.report] if declared.report else [],
-        stay=Stay(place, kept=()),
-        no_sandbox=no_sandbox,
-        stop=stop,
-    )
-    problem = f"the check did not start: {result.start_error}" if result.start_error else None
-    if result.exit_status in _CANNOT_START and problem is None:
-        problem = f"the check could not run its command ({result.ending})"
-    tests = None
-    if declared.report is not None and problem is None and result.limit_hit is None:
-        tests, problem = _reported(result.collected.get(declared.report), declared.report, place, result.ending)
-    return VerifyEvidence(
-        exit_status=result.exit_status,
-        limit_hit=result.limit_hit,
-        tests=tests,
-        problem=problem,
-        ending=f"check: {result.ending}",
-    )
-
-
-def _work(job: Job, folder: Path) -> Path | None:
-    if (folder / "work").is_dir():
-        return folder / "work"
-    return job.plan_folder / job.task.work if job.task.work else None
-
-
-def _laid_over(job: Job, folder: Path, declared: Verify) -> dict[str, Content]:
-    files: dict[str, Content] = {}
-    if job.adapter.name == "model":
-        files[ANSWER] = folder / "stdout"
-    if declared.hidden:
-        files |= files_below(job.plan_folder / declared.hidden)
-    return files
-
-
-def _reported(content: bytes | None, name: str, place: Path, ending: str) -> tuple[TestResults | None, str | None]:
-    """The results in the check's report, or why there are none."""
-    if content is None:
-        return None, f"the check wrote no report {name!r} ({ending})"
-    report = place / f"report{PurePosixPath(name).suffix}"
-    report.write_bytes(content)
-    try:
-        tests = tests_in(report)
-    except UnreadableFileError as error:
-        return None, f"the check's report {name!r} cannot be read: {error.message}"
-    return (tests, None) if tests is not None else (None, f"the check's report {name!r} contains no tests ({ending})")

@@ -22,7 +22,7 @@ import msgspec
 from steelyard.errors import AbortedError
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table, token_cost
 from steelyard.records import Run, calls_in
-from steelyard.runner._execution import ExecutionEvidence, Job, VerifyEvidence, execute_trial, shown_command, verify
+from steelyard.runner._execution import ExecutionEvidence, Job, execute_trial, shown_command
 from steelyard.runner._judges import judge_as_agent, judge_trial
 from steelyard.runner._metering_proxy import MeteringProxy
 from steelyard.runner._metering_records import (
@@ -41,6 +41,7 @@ from steelyard.runner._scheduler import Amounts, Spending
 from steelyard.runner._scripted import SCRIPTED, ScriptedModel
 from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 from steelyard.runner._trials import task_digest, tier_scheme_of
+from steelyard.runner._verification import References, VerifyEvidence, verify
 from steelyard.version import __version__
 
 NOT_ALLOWED = frozenset({401, 402, 403})
@@ -60,13 +61,19 @@ def ending_of(evidence: ExecutionEvidence, verified: VerifyEvidence | None = Non
     ending = _without_verdict(evidence)
     if verified is None or not ending.is_verified:
         return ending
-    if verified.problem is not None:
+    if verified.problem is not None and verified.is_host:
         return Ending(name="verifier_broken", cause="infrastructure", detail=verified.problem)
     if ending.cause is not None:
         return ending  # both facts are kept: the Run has the verdict as well
+    if verified.problem is not None:
+        return Ending(
+            name="not_scored", detail=f"{verified.problem}; without a reference solution, the cause is unknown"
+        )
     if verified.passed:
         return Ending(name="passed")
-    return Ending(name="failed", detail=verified.ending)
+    return Ending(
+        name="failed", cause="agent" if verified.rejected else None, detail=verified.rejected or verified.ending
+    )
 
 
 def _without_verdict(evidence: ExecutionEvidence) -> Ending:
@@ -184,6 +191,7 @@ class PlanExecutor:
     ) -> None:
         self._read, self._proxy, self._versions, self._no_sandbox = read, proxy, versions, no_sandbox
         self._digests: dict[str, str] = {}
+        self._references = References()
         self._trials: dict[str, Trial] = {}
 
     def attempt(self, trial: Trial, folder: Path, allowed: Amounts, stop: threading.Event) -> ExecutionOutcome:
@@ -259,7 +267,7 @@ class PlanExecutor:
             ending = OVER_BUDGET  # no fault of the agent's: another day there is more to spend
         if ending.is_verified:
             try:
-                verified = verify(job, folder, stop=stop, no_sandbox=self._no_sandbox)
+                verified = verify(job, folder, stop=stop, no_sandbox=self._no_sandbox, references=self._references)
                 ending = ending_of(evidence, verified)
             except AbortedError:
                 ending = CANCELLED

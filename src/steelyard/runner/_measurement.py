@@ -28,12 +28,13 @@ from steelyard.errors import InputError, UsageError
 from steelyard.files import PLAN_TIMINGS, whole_file
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._digests import digest_of
-from steelyard.runner._execution import AGENT_LIMITS, TIME_LIMIT, files_below
+from steelyard.runner._execution import AGENT_LIMITS, files_below
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_folder import PlanFolder, read_record
 from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
+from steelyard.runner._verification import TIME_LIMIT
 from steelyard.sandbox import Stay
 from steelyard.sources import read_timings
 
@@ -170,6 +171,7 @@ def _measured(
             command,
             copy=work,
             files=files_below(hidden) if hidden else {},
+            absent=[measure.report] if measure.report else [],
             variables={"PATH": program.search_path} if program else {},
             limits=Bounds().limits(seconds_of(measure.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
             readable=program.readable if program else (),
@@ -270,7 +272,7 @@ def with_benchmarks(run: Run, samples: Samples | None) -> Run:
     if not samples:
         return run
     timed = tuple(BenchmarkTiming(name=name, samples=values) for name, values in sorted(samples.items()))
-    return msgspec.structs.replace(run, benchmarks=timed)
+    return msgspec.structs.replace(run, benchmarks=timed, weak_timing=True)
 
 
 def measured_samples(read: PlanRead, folder: PlanFolder, trials: Sequence[Trial]) -> dict[str, Samples]:

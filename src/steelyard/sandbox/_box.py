@@ -42,9 +42,17 @@ class Box:
 
 @contextmanager
 def filled(
-    files: Mapping[str, Content], copy: Path | None, uid: int | None, *, stay: Stay | None = None, in_stay: bool = False
+    files: Mapping[str, Content],
+    copy: Path | None,
+    uid: int | None,
+    *,
+    absent: Sequence[str] = (),
+    stay: Stay | None = None,
+    in_stay: bool = False,
 ) -> Iterator[Box]:
     """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any.
+
+    Nothing is at the paths in `absent`, nor a link on the way to them.
 
     `in_stay` creates it in the directory of `stay`: on the same disk, and available after a crash.
     """
@@ -58,6 +66,8 @@ def filled(
             (box / name).mkdir(exist_ok=True)
         for name, content in files.items():
             _lay(box / WORK, name, content)
+        for name in absent:
+            _remove(_cleared(box / WORK, name, makes_folders=False))
         for name, content in (stay.home if stay else {}).items():
             _lay(box / HOME, name, content)
         if uid is not None:
@@ -102,8 +112,8 @@ def _take_back(root: Path, uid: int | None) -> None:
                         os.chmod(entry.path, entry.stat(follow_symlinks=False).st_mode & 0o777 | stat.S_IRUSR)
 
 
-def _lay(folder: Path, name: str, content: Content) -> None:
-    """Write the file; whatever the copy holds in its way, a link that leads out too, gives way."""
+def _cleared(folder: Path, name: str, *, makes_folders: bool = True) -> Path:
+    """Return the path of the file below; a link on the way, which could lead out, gives way to a folder or nothing."""
     parts = PurePosixPath(name).parts
     if not parts or parts[0] == "/" or ".." in parts:
         raise UsageError(f"invalid sandbox file name {name!r}", hint="use a relative path without ..")
@@ -112,11 +122,22 @@ def _lay(folder: Path, name: str, content: Content) -> None:
         here /= part
         if here.is_symlink() or not here.is_dir():
             here.unlink(missing_ok=True)
+            if not makes_folders:
+                break
             here.mkdir()
-    target = here / parts[-1]
-    if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target)
-    target.unlink(missing_ok=True)
+    return folder.joinpath(*parts)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def _lay(folder: Path, name: str, content: Content) -> None:
+    """Write the file; whatever the copy holds in its way, a link that leads out too, gives way."""
+    target = _cleared(folder, name)
+    _remove(target)
     if isinstance(content, bytes):
         target.write_bytes(content)
     else:

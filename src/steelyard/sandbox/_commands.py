@@ -154,6 +154,7 @@ def run(
     *,
     files: Mapping[str, Content] | None = None,
     copy: Path | None = None,
+    absent: Sequence[str] = (),
     stdin: bytes = b"",
     pipes: Mapping[int, BinaryIO] | None = None,
     variables: Mapping[str, str] | None = None,
@@ -167,12 +168,13 @@ def run(
 ) -> SandboxResult:
     """Run a command in a temporary directory and return how it ended.
 
-    The directory starts as a copy of `copy`, overlaid with `files` (relative path to content), and is deleted
-    afterwards except for the files named in `collect` and those that `stay` keeps. The command can read the system's
-    programs and `readable`. It has no network, no environment except PATH, HOME, TMPDIR, LANG and `variables`, and
-    never runs as root. Without isolation, raise SandboxUnavailableError unless `no_sandbox` is set; the limits apply
-    either way. `pipes` are ends of pipes that the command gets under these descriptor numbers, to communicate while it
-    runs. They are closed here, and no limit counts their data. When this returns, no process of the command is running.
+    The directory starts as a copy of `copy`, overlaid with `files` (relative path to content), without the paths in
+    `absent`. It is deleted afterwards except for the files named in `collect` and those that `stay` keeps. The command
+    can read the system's programs and `readable`. It has no network, no environment except PATH, HOME, TMPDIR, LANG and
+    `variables`, and never runs as root. Without isolation, raise SandboxUnavailableError unless `no_sandbox` is set;
+    the limits apply either way. `pipes` are ends of pipes that the command gets under these descriptor numbers, to
+    communicate while it runs. They are closed here, and no limit counts their data. When this returns, no process of
+    the command is running.
     Thread-safe: batches may run in parallel, and setting `stop` ends the command at once (AbortedError).
     """
     given = dict(pipes or {})
@@ -186,7 +188,7 @@ def run(
         bounds = limits or Limits()
         uid = _own_uid() if chosen.own_uid else None
         # Without namespaces the command reaches its box by its path, on which folders may be closed to its uid.
-        with filled(files or {}, copy, uid, stay=stay, in_stay=chosen.name == "bubblewrap") as box:
+        with filled(files or {}, copy, uid, absent=absent, stay=stay, in_stay=chosen.name == "bubblewrap") as box:
             seen = [os.path.realpath(path) for path in readable]
             job = _Job(tuple(command), box.path, bounds, chosen, uid, seen, dict(variables or {}), stay, given)
             result = _supervise(job, stdin, stop)

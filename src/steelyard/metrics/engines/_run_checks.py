@@ -89,10 +89,43 @@ def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
     return attempt == 0
 
 
+def _weak_check(_limits: FindingLimits, weak_check: nw.Expr, pass_rate: nw.Expr) -> nw.Expr:
+    return weak_check & ~pass_rate.is_null()
+
+
+def _weak_timing(_limits: FindingLimits, weak_timing: nw.Expr) -> nw.Expr:
+    return weak_timing
+
+
+def _flagged(_limits: FindingLimits, flag_count: nw.Expr) -> nw.Expr:
+    return flag_count > 0
+
+
 _PLACE = ("id", "_path", "_line")
 """Columns that identify the run: its id, or the line in a flat file without ids."""
 
 CHECKS: tuple[RunCheck, ...] = (
+    RunCheck(
+        "weak_check",
+        "info",
+        "the verdict comes from the exit status or report of a command, which agent code that it runs can forge",
+        ("weak_check", "pass_rate"),
+        _weak_check,
+    ),
+    RunCheck(
+        "weak_timing",
+        "info",
+        "the timings come from the report of a command, which agent code that it runs can forge",
+        ("weak_timing",),
+        _weak_timing,
+    ),
+    RunCheck(
+        "flagged",
+        "warning",
+        "the runner flagged the run: tests or CI configuration changed, network attempted, or processes left",
+        ("flag_count",),
+        _flagged,
+    ),
     RunCheck(
         "cost_lower_bound",
         "warning",

@@ -178,6 +178,7 @@ SCALARS = (
     _TEXT_FIELDS
     | _NUMBERS
     | {"attempt", "started_at", "ended_at", "passed", "outcome", "tool_calls", "iterations", "success"}
+    | {"weak_check", "weak_timing"}
 )
 """The fields that are one value; text in the column of any other is JSON."""
 

@@ -1,0 +1,238 @@
+"""Verification of an execution's work: the task's check runs on a copy, in a sandbox, after the agent has ended.
+
+The work was made by the agent, so nothing in it decides. A report that it brings along is deleted, the exit status and
+the report must agree, and the tests must be those of the reference solution. If a check breaks on the agent's work and
+passes on the reference solution, the agent broke it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from steelyard import sandbox
+from steelyard.errors import UnreadableFileError
+from steelyard.formatting import counted
+from steelyard.records import Record, TestResults
+from steelyard.runner._adapters import adapters
+from steelyard.runner._execution import AGENT_LIMITS, Job, execute_trial, files_below
+from steelyard.runner._plan_records import AgentUse, Bounds, Verify, seconds_of
+from steelyard.runner._programs import program_named
+from steelyard.sandbox import Content, LimitName, Stay
+from steelyard.scratch import scratch_folder
+from steelyard.sources import tests_in
+
+TIME_LIMIT = "10m"
+"""Default time limit of checks and measurements."""
+ANSWER = "answer.txt"
+"""File with the response of the agent `model`, for the check."""
+_CANNOT_START = (126, 127)
+"""What a shell returns for a command that cannot be run, or is not there."""
+_MAX_NAMES = 3
+"""Test names that a message lists."""
+
+
+class VerifyEvidence(Record, frozen=True, kw_only=True):
+    """Evidence of the verification."""
+
+    exit_status: int | None = None
+    """Exit status of the command; None if it was stopped or did not start."""
+    limit_hit: LimitName | None = None
+    """Limit that ended it."""
+    tests: TestResults | None = None
+    """Test results, if the task has a report."""
+    problem: str | None = None
+    """Why there is no verdict; None if there is one."""
+    is_host: bool = True
+    """Whether the problem is known not to be the agent's: the program is not installed, or the reference solution
+    has the same problem."""
+    rejected: str | None = None
+    """Why the work failed although tests and exit status alone do not say so."""
+    is_weak: bool = False
+    """Whether the verdict comes from the exit status or report of a command."""
+    ending: str
+    """How the command ended, as text."""
+
+    @property
+    def passed(self) -> bool | None:
+        """The verdict; None if the check failed to run."""
+        if self.problem is not None:
+            return None
+        if self.rejected is not None:
+            return False
+        return not self.tests.not_passed if self.tests is not None else self.exit_status == 0
+
+
+class References:
+    """Evidence of the check on the reference solution of each task. It runs when it is first needed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, VerifyEvidence] = {}
+        self._lock = threading.Lock()
+
+    def of(self, job: Job, *, stop: threading.Event, no_sandbox: bool, is_fresh: bool = False) -> VerifyEvidence | None:
+        """Return the evidence on the reference solution; None without one. `is_fresh` runs the check again."""
+        if job.task.oracle is None:
+            return None
+        with self._lock:
+            known = self._known.get(job.task.id)
+            if known is None or is_fresh:
+                known = self._known[job.task.id] = _checked_reference(job, stop, no_sandbox=no_sandbox)
+            return known
+
+
+def verify(
+    job: Job,
+    folder: Path,
+    *,
+    stop: threading.Event,
+    no_sandbox: bool = False,
+    references: References | None = None,
+) -> VerifyEvidence | None:
+    """Run the task's check on the work of an execution; return None for a task without one.
+
+    To be called when nothing of the execution is left running. What the check prints, and its report, go to `verify/`.
+    """
+    declared = job.task.verify
+    if declared is None:
+        return None
+    found = _check(job, folder, declared, stop, no_sandbox=no_sandbox)
+    references = references or References()
+    if found.problem is not None:
+        again = references.of(job, stop=stop, no_sandbox=no_sandbox, is_fresh=True)
+        return _blamed(found, again)
+    if declared.report is None or not found.passed:
+        return found
+    reference = references.of(job, stop=stop, no_sandbox=no_sandbox)
+    if reference is None:
+        return found
+    if not reference.passed:
+        return _blamed(msgspec.structs.replace(found, problem="no tests to compare with"), reference)
+    return msgspec.structs.replace(found, rejected=_missing_tests(found.tests, reference.tests))
+
+
+def _blamed(found: VerifyEvidence, reference: VerifyEvidence | None) -> VerifyEvidence:
+    """Return the evidence of a check that broke, with what the check of the reference solution says about the cause."""
+    if reference is None:
+        return found
+    if reference.passed:
+        reason = f"{found.problem}; the reference solution passes the same check"
+        return msgspec.structs.replace(found, problem=None, rejected=reason)
+    why = f"{found.problem}; the reference solution fails it too: {reference.problem or reference.ending}"
+    return msgspec.structs.replace(found, problem=why, is_host=True)
+
+
+def _missing_tests(found: TestResults | None, reference: TestResults | None) -> str | None:
+    """Return why the tests are not those of the reference solution; None if they are.
+
+    Further tests do not count against the work: agents add tests of their own, and these passed too.
+    """
+    assert found is not None  # the check declares a report
+    assert reference is not None
+    if not isinstance(found.passed, tuple) or not isinstance(reference.passed, tuple):
+        if found.total >= reference.total:
+            return None
+        return f"{counted(found.total, 'test')} ran; with the reference solution, {reference.total:,}"
+    missing = sorted((Counter(reference.passed) - Counter(found.passed)).elements())
+    if not missing:
+        return None
+    names = ", ".join(missing[:_MAX_NAMES]) + (" ..." if len(missing) > _MAX_NAMES else "")
+    return f"{counted(len(missing), 'test')} of the reference solution did not run: {names}"
+
+
+def _checked_reference(job: Job, stop: threading.Event, *, no_sandbox: bool) -> VerifyEvidence:
+    """Apply the reference solution to the task's work and check the result."""
+    declared = job.task.verify
+    assert declared is not None  # asked by verify
+    trial = msgspec.structs.replace(job.trial, agent="oracle", model=None, tier=None, setting={})
+    job = replace(job, trial=trial, use=AgentUse(use="oracle"), adapter=adapters()["oracle"], endpoint=None)
+    with scratch_folder() as folder:
+        evidence = execute_trial(job, folder, stop=stop, no_sandbox=no_sandbox)
+        if evidence.exit_status != 0:
+            problem = f"the reference solution could not be applied: {evidence.last_words or evidence.start_error}"
+            return VerifyEvidence(problem=problem, ending=problem)
+        return _check(job, folder, declared, stop, no_sandbox=no_sandbox)
+
+
+@dataclass(frozen=True)
+class _Report:
+    tests: TestResults | None = None
+    problem: str | None = None
+
+
+def _check(job: Job, folder: Path, declared: Verify, stop: threading.Event, *, no_sandbox: bool) -> VerifyEvidence:
+    place = folder / "verify"
+    place.mkdir(exist_ok=True)
+    program = program_named(declared.command[0])
+    command = list(declared.command)
+    bounds = declared.limits or Bounds()
+    result = sandbox.run(
+        [program.path, *command[1:]] if program else command,
+        copy=_work(job, folder),
+        files=_laid_over(job, folder, declared),
+        absent=[declared.report] if declared.report else [],
+        variables={"PATH": program.search_path} if program else {},
+        limits=bounds.limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
+        readable=program.readable if program else (),
+        collect=[declared.report] if declared.report else [],
+        stay=Stay(place, kept=()),
+        no_sandbox=no_sandbox,
+        stop=stop,
+    )
+    problem, report = None, _Report()
+    if result.start_error is not None:
+        problem = f"the check did not start: {result.start_error}"
+    elif result.limit_hit is not None:
+        problem = f"the check was {result.ending}"
+    elif result.exit_status is None:
+        problem = f"the check was {result.ending}" if result.signal else f"the check {result.ending}"
+    elif result.exit_status in _CANNOT_START:
+        problem = f"the check could not run its command ({result.ending})"
+    elif declared.report is not None:
+        report = _reported(result.collected.get(declared.report), declared.report, place, result.ending)
+        problem = report.problem
+        if report.tests is not None and not report.tests.not_passed and result.exit_status != 0:
+            problem = f"all tests in the check's report passed, but it ended with {result.ending}"
+    return VerifyEvidence(
+        exit_status=result.exit_status,
+        limit_hit=result.limit_hit,
+        tests=report.tests,
+        problem=problem,
+        is_host=program is None and "/" not in declared.command[0],
+        is_weak=True,
+        ending=f"check: {result.ending}",
+    )
+
+
+def _work(job: Job, folder: Path) -> Path | None:
+    if (folder / "work").is_dir():
+        return folder / "work"
+    return job.plan_folder / job.task.work if job.task.work else None
+
+
+def _laid_over(job: Job, folder: Path, declared: Verify) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    if job.adapter.name == "model":
+        files[ANSWER] = folder / "stdout"
+    if declared.hidden:
+        files |= files_below(job.plan_folder / declared.hidden)
+    return files
+
+
+def _reported(content: bytes | None, name: str, place: Path, ending: str) -> _Report:
+    """The results in the check's report, or why there are none."""
+    if content is None:
+        return _Report(problem=f"the check wrote no report {name!r} ({ending})")
+    report = place / f"report{PurePosixPath(name).suffix}"
+    report.write_bytes(content)
+    try:
+        tests = tests_in(report)
+    except UnreadableFileError as error:
+        return _Report(problem=f"the check's report {name!r} cannot be read: {error.message}")
+    if tests is None:
+        return _Report(problem=f"the check's report {name!r} contains no tests ({ending})")
+    return _Report(tests)
