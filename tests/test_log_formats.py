@@ -656,9 +656,11 @@ class TestHarnesses:
     def test_a_rate_above_one_is_left_out_with_a_finding(self) -> None:
         assert any(finding.code == "rate_out_of_range" for finding in findings(SAMPLES / "scylla" / "runs.csv"))
 
-    def test_a_trajectory_with_its_prediction_and_verdict_is_one_run(self) -> None:
-        folder = SAMPLES
-        run = only(folder / "swe-agent" / "demo__parcels-1.traj", folder / "swe-bench" / "report.json")
+    def test_a_trajectory_with_its_prediction_and_verdict_is_one_run(self, tmp_path: Path) -> None:
+        for name, file in (("trajs", "swe-agent/demo__parcels-1.traj"), ("results", "swe-bench/report.json")):
+            (tmp_path / name).mkdir()
+            shutil.copy(SAMPLES / file, tmp_path / name)
+        run = only(tmp_path)
         assert (run.agent, run.passed, run.cost_usd) == ("swe-agent", True, 0.31)
         assert run.tests is not None
         assert run.tests.total == 2

@@ -21,24 +21,26 @@ class SeenFiles:
     """Remembers files by size and compares bytes only where sizes agree."""
 
     def __init__(self) -> None:
-        self._by_size: dict[int, list[Path]] = {}
+        self._by_size: dict[tuple[int, str], list[Path]] = {}
 
-    def again(self, path: Path) -> Path | None:
-        """The file with the same bytes that came before; None for a new one."""
-        same_size = self._by_size.setdefault(path.stat().st_size, [])
+    def again(self, path: Path, labels: str = "") -> Path | None:
+        """The file with the same bytes and labels that came before; None for a new one."""
+        same_size = self._by_size.setdefault((path.stat().st_size, labels), [])
         earlier = next((other for other in same_size if filecmp.cmp(path, other, shallow=False)), None)
         if earlier is None:
             same_size.append(path)
         return earlier
 
 
-def content_of(path: Path) -> bytes | None:
+def content_of(path: Path, labels: str = "") -> bytes | None:
     """A digest of the file's bytes, by which files that one machine does not see together are compared."""
     import hashlib  # brings OpenSSL
 
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
+            digest = hashlib.file_digest(file, "sha256")
+            digest.update(labels.encode())
+            return digest.digest()
     except OSError:
         return None
 

@@ -17,6 +17,10 @@ PassRateMedians = Annotated[Any, Input(reduce="median", of="pass_rate", scope="a
 CostMedians = Annotated[Any, Input(reduce="median", of="cost_usd", scope="all")]
 CompositeMedians = Annotated[Any, Input(reduce="median", of="composite_score", scope="all")]
 
+_NO_DENOMINATOR = missing(
+    "the file lists only tasks that passed, so the number of failures is unknown; the expected tasks are needed"
+)
+
 
 def _variance(values: list[float], ddof: float) -> Value:
     if len(values) <= ddof:
@@ -120,16 +124,19 @@ def pass_rate(
     tests_not_passed: Optional = None,
     judge_votes: Optional = None,
     judge_passes: Optional = None,
+    lists_passes_only: Optional = None,
     unscored_fails: Param = 0,
 ) -> Value:
     """Whether the run passed: by test results, else by the reported verdict, else by a strict majority of the judges.
 
-    A run without any of these has no verdict. It is excluded, or counted as failed with `--unscored fail`.
+    A run without any of these has no verdict. It is excluded, or counted as failed with `--unscored fail`. A file that
+    lists only the tasks that passed gives no rate until the expected tasks are known (`--tasks`).
     """
     by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
     by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))
     verdicts = number(by_tests), number(passed), number(by_judges)
-    return first_known(*verdicts, 0.0) if unscored_fails else first_known(*verdicts)
+    verdict = first_known(*verdicts, 0.0) if unscored_fails else first_known(*verdicts)
+    return when(first_known(number(lists_passes_only), 0.0) > 0, _NO_DENOMINATOR, verdict)
 
 
 @metric(

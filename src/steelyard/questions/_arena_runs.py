@@ -90,7 +90,7 @@ class FromRuns(NamedTuple):
 
 def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[LocatedSubmission | Rejected | Finding]:
     """Read runs in any supported format as submissions, and find duplicate records."""
-    for item in each_once(gather(paths, mapping=given.mapping), given.labels):
+    for item in each_once(gather(paths, mapping=given.mapping, labels=given.labels), given.labels):
         if isinstance(item, NamedRun):
             yield _placed_run(item, given)
         elif isinstance(item, Rejected) or item.code in _SAME:

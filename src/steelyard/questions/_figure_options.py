@@ -10,6 +10,7 @@ from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.questions import analysis
+from steelyard.questions._expected_tasks import TasksOptions
 from steelyard.questions._options import PricedRunOptions, ProfileName
 from steelyard.questions._question import Names, Options, doc
 from steelyard.questions._run_input import EngineName, Reading
@@ -123,7 +124,7 @@ class DifferenceOptions(DrawOptions):
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
 
 
-class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
+class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOptions):
     """Options of `measure`."""
 
     by: Names = doc(
@@ -143,7 +144,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, EngineOptions):
     weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
 
 
-class RankOptions(VerdictOptions, DrawOptions, EngineOptions):
+class RankOptions(VerdictOptions, DrawOptions, TasksOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = doc(

@@ -224,9 +224,10 @@ def table_of(
         else:
             records.append(given)
     if cluster is not None and paths:
-        builder.add_entries(gather(paths, format=format, mapping=reading.mapping, cluster=cluster), name=str(paths[0]))
+        gathered = gather(paths, format=format, mapping=reading.mapping, labels=reading.labels, cluster=cluster)
+        builder.add_entries(gathered, name=str(paths[0]))
     else:
-        _add_paths(builder, paths, format, reading.mapping)
+        _add_paths(builder, paths, format, reading)
     builder.add_entries(records, name=GIVEN_RECORDS)
     return builder.finish()
 
@@ -282,14 +283,15 @@ def _no_runs(given: object) -> UsageError:
     return UsageError(f"cannot read runs from type {type(given).__name__}", hint=hint)
 
 
-def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None, mapping: Mapping | None) -> None:
+def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None, reading: Reading) -> None:
     """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
-    path_sources = [(path, None if mapping else _own_source(path)) for path in paths]
+    path_sources = [(path, None if reading.mapping else _own_source(path)) for path in paths]
     if format_name is not None or any(source is None for _, source in path_sources):
         gathered = gather(
             paths,
             format=format_name,
-            mapping=mapping,
+            mapping=reading.mapping,
+            labels=reading.labels,
             own_records=lambda path, name: builder.add_file(path, log_format_named(name)),
         )
         builder.add_entries(gathered, name=str(paths[0]))
@@ -297,7 +299,7 @@ def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | 
     seen = SeenFiles()
     for path, source in path_sources:
         assert source is not None
-        if seen.again(path):
+        if seen.again(path, reading.labels.key(str(path))):
             builder.note(file_repeated(str(path)))
         else:
             builder.add_file(path, source)
@@ -388,7 +390,9 @@ class RecordReader:
         self, given: Sequence[Path | PlacedRun], reading: Reading, source: TableSource | None
     ) -> Iterator[NamedRun]:
         paths = [path for path in given if isinstance(path, Path)]
-        gathered = gather(paths, format=source.format if source else None, mapping=reading.mapping)
+        gathered = gather(
+            paths, format=source.format if source else None, mapping=reading.mapping, labels=reading.labels
+        )
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         in_table = [RunChooser(choice) for choice in source.choices] if source else []
         for item in each_once(chain(gathered, records), reading.labels):

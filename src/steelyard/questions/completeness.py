@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
@@ -53,6 +53,10 @@ class FieldCompleteness(Part, frozen=True, kw_only=True):
     lower_bound: int = 0
     """A lower bound."""
     unknown: int = 0
+
+
+WAYS = FieldCompleteness.__struct_fields__[1:]
+"""The kinds of provenance that are counted."""
 
 
 class CompletenessGroup(Part, frozen=True, kw_only=True):
@@ -157,14 +161,14 @@ class _GroupCount:
 
     def __init__(self) -> None:
         self._n = 0
-        self._counts: Counter[tuple[str, Provenance]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, origins: Sequence[tuple[str, Provenance]]) -> None:
         self._n += 1
         self._counts.update(origins)
 
     def result(self, key: dict[str, str | None]) -> CompletenessGroup:
-        counts = {name: {way: self._counts[name, way] for way in get_args(Provenance)} for name in FIELDS}
+        counts = {name: {way: self._counts[name, way] for way in WAYS} for name in FIELDS}
         fields = {name: FieldCompleteness(known=self._n - ways["unknown"], **ways) for name, ways in counts.items()}
         return CompletenessGroup(key=key, n=self._n, fields=fields)
 

@@ -114,6 +114,7 @@ class RunReading:
             given,
             format=options.format,
             mapping=options.mapping(),
+            labels=options.labels(),
             progress=progress,
             workers=workers,
             cluster=options.cluster(),

@@ -435,10 +435,17 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     FactGroup(
         lambda run: run.provenance,
-        lambda provenance: tuple(
-            provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")
+        lambda provenance: (
+            provenance.get("passed") == "passes_only" or None,  # a column that few tables have
+            *(provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")),
         ),
         (
+            Fact(
+                "lists_passes_only",
+                "bool",
+                "Whether the verdict is from a list of the tasks that passed, so that failed runs are unknown.",
+                "the verdict is not from a list of passes",
+            ),
             Fact("usage_is_lower_bound", "bool", "Whether the tokens are a lower bound.", _NO_PROVENANCE),
             Fact("tool_calls_are_lower_bound", "bool", "Whether the tool calls are a lower bound.", _NO_PROVENANCE),
             Fact("iterations_are_lower_bound", "bool", "Whether the turns are a lower bound.", _NO_PROVENANCE),

@@ -55,6 +55,15 @@ class Labels:
         labels = {key: getattr(checked, key) for key in values}
         return labels | ({"extra": checked.extra} if own else {})
 
+    def key(self, path: str) -> str:
+        """Return the labels of the path as one text: files that differ in it are never one another's copy."""
+        if not self.texts:
+            return ""
+        try:
+            return repr(sorted(self.values(path).items()))
+        except DecodeError:
+            return ""
+
 
 NO_LABELS = Labels()
 

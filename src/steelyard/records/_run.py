@@ -81,7 +81,8 @@ FailureCause = Literal["agent", "infrastructure", "cancelled", "unknown"]
 VERDICTS = {"passed": True, "failed": False}
 """The outcomes that are verdicts."""
 FlagKind = Literal["protected_file_changed", "network_attempted", "process_left"]
-Provenance = Literal["reported", "counted", "priced", "lower_bound", "unknown"]
+Provenance = Literal["reported", "counted", "priced", "lower_bound", "passes_only", "unknown"]
+"""`passes_only`, of a verdict: from a list of the tasks that passed, so that the runs that failed are not known."""
 
 
 class ComponentType(StrEnum):

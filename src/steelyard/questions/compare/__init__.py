@@ -25,6 +25,7 @@ from steelyard.option_names import option
 from steelyard.plain_text import clean
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
+from steelyard.questions._expected_tasks import TasksOptions, with_expected_tasks
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, usual_metrics
@@ -72,7 +73,7 @@ TASKS_SHOWN = 16
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
-class CompareOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, EngineOptions):
     """Options of `compare`."""
 
     baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
@@ -115,6 +116,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     )
     table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
+    table = with_expected_tasks(table, options.tasks, filters)
     samples = analysis.samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [
         analysis.chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))

@@ -18,6 +18,7 @@ from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
+from steelyard.questions._expected_tasks import TasksOptions, expected_of_all
 from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
@@ -45,7 +46,7 @@ WORDS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 STYLES: dict[str, Style] = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
 
 
-class GateOptions(VerdictOptions, DifferenceOptions, EngineOptions):
+class GateOptions(VerdictOptions, DifferenceOptions, TasksOptions, EngineOptions):
     """Options of `gate`."""
 
     rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
@@ -85,6 +86,7 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     tables = {
         name: open_table(given, metrics, options, where=f"{option('where')}, {name}") for name, given in inputs.items()
     }
+    tables = expected_of_all(tables, options.tasks)
     chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
     compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
     sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]

@@ -17,6 +17,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
+from steelyard.questions._expected_tasks import TasksOptions, with_expected_tasks
 from steelyard.questions._figure_options import EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import keys_with_scheme, tier_name
 from steelyard.questions._measured_tables import open_table
@@ -47,7 +48,7 @@ RUN_FILTERS = ("agent", "model")
 """Keys by which the list of runs can be filtered, in addition to the task."""
 
 
-class MatrixOptions(VerdictOptions, EngineOptions):
+class MatrixOptions(VerdictOptions, TasksOptions, EngineOptions):
     """Options of `matrix`."""
 
     by: Names = doc(
@@ -81,7 +82,7 @@ def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
 
     keys_by, declared = _columns_by(options.by), _shown(options.metric)
     profile = options.outcome_profile()
-    table = open_table(runs, [declared.name], options, keys=keys_by)
+    table = with_expected_tasks(open_table(runs, [declared.name], options, keys=keys_by), options.tasks, keys_by)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = analysis.samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
     _check_any(samples, declared)

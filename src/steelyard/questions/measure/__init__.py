@@ -13,6 +13,7 @@ from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
+from steelyard.questions._expected_tasks import with_expected_tasks
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._question import question
@@ -69,7 +70,7 @@ def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
             raise UsageError(message, hint=f"use steelyard {declared.spec}")
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
-    table = open_table(runs, requested, options, keys=keys)
+    table = with_expected_tasks(open_table(runs, requested, options, keys=keys), options.tasks, keys)
     return assemble(
         table,
         by=keys,

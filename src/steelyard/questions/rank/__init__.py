@@ -17,6 +17,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
+from steelyard.questions._expected_tasks import with_expected_tasks
 from steelyard.questions._figure_options import RankOptions
 from steelyard.questions._group_keys import VARYING, default_keys, keys_with_scheme
 from steelyard.questions._measured_tables import open_table, usual_metrics
@@ -72,6 +73,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     profile, judging = options.outcome_profile(), options.statistics()
     table = open_table(runs, named, options, keys=keys_by or VARYING)
     keys_by = keys_by or list(default_keys(table))
+    table = with_expected_tasks(table, options.tasks, keys_by)
     chosen_findings: list[Finding] = []
     if not named:
         named, chosen_findings = _score_of_most(table, profile)

@@ -295,7 +295,7 @@ class _Reader:
         """Group all records together, as one run may occur in several files."""
         groups: dict[tuple[object, ...], list[Run]] = {}
         paths = [path for path in self._records if isinstance(path, Path)]
-        gathered = gather(paths, mapping=self.mapping, workers=1)
+        gathered = gather(paths, mapping=self.mapping, labels=self.labels, workers=1)
         records = (entry for entry in self._records if isinstance(entry, PlacedRun))
         rejected: list[Rejected] = []
         for item in each_once(chain(gathered, records), self.labels):

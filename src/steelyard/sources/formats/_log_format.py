@@ -54,6 +54,13 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of calls whose output tokens are a placeholder."""
     parent: str | None = None
     """The session that started this one, where a subagent has a log of its own."""
+    patch: str | None = None
+    """Of a prediction: a digest of the patch."""
+    submitted_by: tuple[str | None, str | None] = (None, None)
+    """Agent and model of the submission, for a run whose own files name neither."""
+    lists_passes_only: bool = False
+    """Whether the verdict is from a list of the tasks that passed: those it does not name failed, but how many they
+    are is not in the file."""
     notes: tuple[Finding, ...] = ()
     """What a reader of this run's numbers should know."""
     lacks_lines: bool = False

@@ -26,7 +26,7 @@ import msgspec
 
 from steelyard.errors import UsageError
 from steelyard.files import Found, content_of, file_repeated, files_below, files_in
-from steelyard.records import Finding, Rejected
+from steelyard.records import NO_LABELS, Finding, Labels, Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import is_stdin
 from steelyard.sources.formats._catalog import log_format_named
@@ -34,6 +34,7 @@ from steelyard.sources.formats._file_reader import FileKind, FileResult, ReadJob
 from steelyard.sources.formats._log_format import PlacedRun, RunPart
 from steelyard.sources.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
 from steelyard.sources.tables._join import PartPlace, calls_counted_once, join
+from steelyard.sources.tables._submissions import submission_folder
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class How(NamedTuple):
     format: str | None
     mapping: Mapping | None
     progress: Progress | None
+    labels: Labels = NO_LABELS
 
 
 def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: GatheringCount) -> Iterator[Gathered]:
@@ -124,6 +126,7 @@ def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: Gath
         folder=os.getcwd() if relative else None,
         format=how.format,
         mapping=None if how.mapping is None else msgspec.json.encode(how.mapping),
+        labels=how.labels,
     )
     jobs: list[FileJob] = []
     absent: list[Row] = []
@@ -141,7 +144,7 @@ def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: Gath
     try:
         repeated = _count_files(read.tagged(FILE).in_order(), how, counted, sum(job.size for job in jobs))
         links = ((row.key, int.from_bytes(row.value, "big")) for row in read.tagged(BOND).by_key(link_rows).in_order())
-        joined = read.tagged(PARTS).moved(units_of(links)).by_key(joined_rows)
+        joined = read.tagged(PARTS).moved(units_of(links)).by_key(partial(joined_rows, reading=reading))
         everything = read.tagged(ITEMS).with_rows(joined).kept()
         try:
             yield from _in_local_order(everything.in_order(), repeated, absent)
@@ -234,6 +237,7 @@ class ReadingOnWorkers(NamedTuple):
     format: str | None
     mapping: bytes | None
     """The mapping as JSON."""
+    labels: Labels = NO_LABELS
 
 
 class FileJob(msgspec.Struct, frozen=True, array_like=True):
@@ -350,7 +354,7 @@ def read_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
         mapping = msgspec.json.decode(reading.mapping, type=Mapping)
     for row in rows:
         with _at(reading), scratch_folder() as scratch:
-            worker = _Worker(reading.format, mapping, scratch)
+            worker = _Worker(reading, mapping, scratch)
             for job in _decode_jobs(row.value):
                 file = Found(job.path, job.shown, job.size, named=job.named)
                 yield from worker.file_rows(file, (job.number,))
@@ -359,8 +363,8 @@ def read_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
 class _Worker:
     """Reads files, and at once what archives hold."""
 
-    def __init__(self, format: str | None, mapping: Any, scratch: Path) -> None:  # noqa: A002 # Any: a Mapping
-        self._format, self._mapping, self._scratch = format, mapping, scratch
+    def __init__(self, reading: ReadingOnWorkers, mapping: Any, scratch: Path) -> None:  # Any: a Mapping
+        self._format, self._labels, self._mapping, self._scratch = reading.format, reading.labels, mapping, scratch
         self._archives = 0
 
     def file_rows(self, file: Found, numbers: tuple[int, ...]) -> Iterator[Row]:
@@ -368,7 +372,8 @@ class _Worker:
         result = self._result(file)
         place = READING + bytes([len(numbers), 0]) + b"".join(map(_number, numbers))
         by_place = self._mapping is not None and self._mapping.reads_its_place
-        content = content_of(file.path) if result.kind == "own" and not by_place else None
+        labels = self._labels.key(file.shown)
+        content = content_of(file.path, labels) if result.kind == "own" and not by_place else None
         seen = FileSeen(
             str(file.path), file.shown, file.size, result.kind, result.format, file.alone, file.depth > 0, content
         )
@@ -427,8 +432,13 @@ def link_rows(rows: Iterator[Row]) -> Iterator[Row]:
                 yield Row(LINK, pair[0], b"", pair[1].to_bytes(8, "big"))
 
 
-def joined_rows(rows: Iterator[Row]) -> Iterator[Row]:
+def joined_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
     """The joined runs of each unit of files."""
+    with _at(reading):  # a label may be part of a path that is relative
+        yield from _joined_rows(rows, reading.labels)
+
+
+def _joined_rows(rows: Iterator[Row], labels: Labels) -> Iterator[Row]:
     for _, unit in groupby(rows, key=lambda row: row.key):
         parts: list[RunPart] = []
         first: dict[bytes, str] = {}
@@ -438,7 +448,7 @@ def joined_rows(rows: Iterator[Row]) -> Iterator[Row]:
             parts += file.parts
             if file.content is not None and first.setdefault(file.content, file.shown) != file.shown:
                 copies[file.shown] = first[file.content]
-        joined = join(parts, copies)
+        joined = join(parts, copies, labels)
         for number, (place, item) in enumerate(joined.trial_notes):
             yield Row(ITEMS, 0, TRIALS + _place_bytes(place) + _number(number), encode_items([item]))
         if joined.copied_calls:
@@ -500,7 +510,9 @@ def _bonds(part: RunPart) -> Iterator[Bond]:
         folder = folder.rpartition("/")[0]
     if role in ("tests", "recording"):
         return
-    yield digest_number("task", run.task), role != "session"
+    asks = role != "session"
+    yield digest_number("task", run.task), asks
+    yield digest_number("submission", submission_folder(part.path, run.task)), asks
     if role == "session":
         for id_ in (run.id, part.parent):
             if id_:

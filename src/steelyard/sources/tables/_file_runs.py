@@ -60,6 +60,7 @@ def gather(
     *,
     format: str | None = None,  # noqa: A002 # the user's word for it
     mapping: Mapping | None = None,
+    labels: Labels = NO_LABELS,
     workers: int | None = None,
     cluster: Cluster | None = None,
     progress: Progress | None = None,
@@ -71,7 +72,7 @@ def gather(
     Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
     else is put together when all files have been read, since several may report one run. With a mapping, it
     alone reads: the files that were named, and in folders and archives those that it takes by their names. With a
-    cluster, its workers read, our own records too.
+    cluster, its workers read, our own records too. The labels tell submissions apart; they are set later.
     """
     if format is not None:
         log_format_named(format)
@@ -82,9 +83,9 @@ def gather(
         if cluster is not None:
             from steelyard.sources.tables._cluster import How, gathered_on  # only those who have a cluster need it
 
-            yield from gathered_on(cluster, paths, How(format, mapping, progress), counted)
+            yield from gathered_on(cluster, paths, How(format, mapping, progress, labels), counted)
         else:
-            yield from _gathered(paths, _Reading(format, mapping, workers, progress), counted, own_records)
+            yield from _gathered(paths, _Reading(format, mapping, workers, progress, labels), counted, own_records)
 
 
 class NamedRun(NamedTuple):
@@ -140,6 +141,7 @@ class _Reading:
     mapping: Mapping | None
     workers: int | None
     progress: Progress | None
+    labels: Labels
 
 
 def _gathered(
@@ -174,7 +176,7 @@ def _gathered(
                     if (earlier := seen.again(file.path)) in shown:
                         copies[file.shown] = shown[earlier]
                 by_place = how.mapping is not None and how.mapping.reads_its_place
-                if result.kind == "own" and not by_place and seen.again(file.path):
+                if result.kind == "own" and not by_place and seen.again(file.path, how.labels.key(file.shown)):
                     yield file_repeated(file.shown)
                 elif result.kind == "own" and own_records is not None and not file.depth:
                     own_records(file.path, str(result.format))
@@ -188,7 +190,7 @@ def _gathered(
                     else:
                         files.append(inside)
         yield from absent
-        yield from assemble(parts, copies)
+        yield from assemble(parts, copies, how.labels)
 
 
 @dataclass(slots=True)

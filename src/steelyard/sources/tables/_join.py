@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from types import MappingProxyType
 
 import msgspec
 
-from steelyard.files import file_repeated
-from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
+from steelyard.files import file_repeated, label
+from steelyard.option_names import option
+from steelyard.records import (
+    NO_LABELS,
+    Finding,
+    Labels,
+    Rejected,
+    Run,
+    TestResults,
+    add_usage,
+    content_digest,
+    sum_in_order,
+)
 from steelyard.sources.formats._log_format import PlacedRun, Precedence, RunPart
 from steelyard.sources.formats._run_values import itemized, tokens_in
 from steelyard.sources.tables._sessions import (
@@ -21,6 +31,12 @@ from steelyard.sources.tables._sessions import (
     share_calls,
     weakest,
     with_totals,
+)
+from steelyard.sources.tables._submissions import (
+    Submission,
+    declare_submissions,
+    distinct_predictions,
+    submission_of,
 )
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
@@ -34,6 +50,9 @@ _OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "exper
 _TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
 """Fields with a provenance in the run."""
 
+
+_VERDICT_ROLES = ("prediction", "verdict")
+"""Files of these are told apart by their names: a copy under another one is another submission or another run."""
 
 PartPlace = tuple[bool, str, int, str]
 """Whether a whole file is meant, which comes last; path, line and id: the order of the runs."""
@@ -52,13 +71,15 @@ class JoinResult:
 
 
 def assemble(
-    parts: Iterable[RunPart], copied_files: Mapping[str, str] = MappingProxyType({})
+    parts: Iterable[RunPart],
+    copied_files: Mapping[str, str] = MappingProxyType({}),
+    labels: Labels = NO_LABELS,
 ) -> Iterator[PlacedRun | Rejected | Finding]:
     """The runs, in the order of their places, and what should be known of them.
 
     `copied_files` names, for a file with the same bytes as one before, that one.
     """
-    joined = join(parts, copied_files)
+    joined = join(parts, copied_files, labels)
     yield from (item for _, item in joined.trial_notes)
     yield from calls_counted_once(joined.copied_calls)
     yield from (item for _, item in joined.runs)
@@ -71,7 +92,7 @@ def calls_counted_once(copies: int) -> Iterator[Finding]:
         yield Finding(code="copied_calls", severity="info", message=message)
 
 
-def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> JoinResult:
+def join(parts: Iterable[RunPart], copied_files: Mapping[str, str], labels: Labels = NO_LABELS) -> JoinResult:
     """The same, with what orders it: parts that have nothing to do with each other may be joined apart."""
     ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
     roles: dict[str, list[RunPart]] = {}
@@ -83,11 +104,11 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str]) -> JoinResul
     for session in sessions:
         with_totals(session)
     sessions = _reported_once(sessions)
-    sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
+    sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []), labels)
     sessions = _folded(owners, sessions)
     reports = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
     alone = [report for report in reports if not _attached(report, owners, sessions)]
-    return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files))
+    return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files, labels))
 
 
 def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
@@ -198,61 +219,168 @@ def _reported_once(sessions: list[Building]) -> list[Building]:
     return kept
 
 
-def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:
+def _judged(
+    sessions: list[Building],
+    predictions: Sequence[RunPart],
+    verdicts: Sequence[RunPart],
+    labels: Labels,
+) -> list[Building]:
     """Sessions with the verdicts on their tasks; predictions and verdicts of no session are runs themselves."""
-    judged = list(sessions)
-    agents: dict[str, set[str | None]] = {session.run.task: set() for session in sessions}
-    for part in predictions:
-        known = agents.get(part.run.task)
-        if known is None or known - {part.run.agent}:
-            judged.append(Building.of(part))
-            agents.setdefault(part.run.task, set()).add(part.run.agent)
-    places = _VerdictIndex(judged)
+    if not predictions and not verdicts:
+        return sessions
+    runs = _SubmittedRuns(sessions)
+    for part in distinct_predictions(predictions):
+        runs.predict(part)
     for part in verdicts:
-        same = places.may_be_of(part.run)
-        if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
-            same[0].run = _verdict(same[0].run, part.run)
+        runs.judge(part)
+    if declare_submissions(labels):
+        runs.join_labeled(labels)
+    runs.fail_unlisted()
+    runs.note_verdicts_elsewhere()
+    return runs.all
+
+
+class _SubmittedRuns:
+    """The runs of submissions: sessions, predictions and verdicts by submission and task."""
+
+    def __init__(self, sessions: Sequence[Building]) -> None:
+        self.all: list[Building] = list(sessions)
+        self._by_task: dict[tuple[Submission, str], list[Building]] = {}
+        self._passes_only: set[Submission] = set()
+        self._gone: set[int] = set()
+        for session in sessions:
+            self._of(session).append(session)
+
+    def _of(self, building: Building) -> list[Building]:
+        return self._by_task.setdefault((_submission(building), building.run.task), [])
+
+    def predict(self, part: RunPart) -> None:
+        """A prediction is of the only session on its task, or a run of its own."""
+        building = Building.of(part)
+        runs = self._of(building)
+        free = [run for run in runs if run.role == "session" and run.known_as is None]
+        named = [run for run in free if part.run.agent in (run.run.agent, run.run.model)]
+        if len(named or free) == 1:
+            (named or free)[0].known_as = part.run.agent or ""
+            return
+        runs.append(building)
+        self.all.append(building)
+
+    def judge(self, part: RunPart) -> None:
+        """A verdict is on the only run of its submission that it can be on, or a run of its own."""
+        building = Building.of(part)
+        building.is_judged, building.evaluation = True, part.run.experiment
+        runs = self._of(building)
+        if part.lists_passes_only:
+            self._passes_only.add(_submission(building))
+        run = _judged_run(part, runs)
+        if run is None:
+            runs.append(building)
+            self.all.append(building)
         else:
-            judged.append(Building.of(part))
-            places.add(judged[-1])
-    return judged
+            _take_verdict(run, building)
+
+    def join_labeled(self, labels: Labels) -> None:
+        """Runs and verdicts in several directories for which the user set the same labels."""
+        groups: dict[tuple[str, str], list[Building]] = {}
+        for (_, task), runs in self._by_task.items():
+            for run in runs:
+                groups.setdefault((labels.key(run.path), task), []).append(run)
+        for runs in groups.values():
+            open_runs = [run for run in runs if not run.is_judged]
+            verdicts = [run for run in runs if run.role == "verdict"]
+            if len(runs) == 2 and len(open_runs) == len(verdicts) == 1:
+                _take_verdict(open_runs[0], verdicts[0])
+                if verdicts[0].lists_passes_only:
+                    self._passes_only.add(_submission(open_runs[0]))
+                self._gone.add(id(verdicts[0]))
+        self.all = [run for run in self.all if id(run) not in self._gone]
+
+    def fail_unlisted(self) -> None:
+        """Where predictions name the tasks of a submission, those that its list of passes does not name failed."""
+        attempted = {
+            submission
+            for (submission, _), runs in self._by_task.items()
+            if submission in self._passes_only and any(run.role != "verdict" for run in runs)
+        }
+        for (submission, _), runs in self._by_task.items():
+            if submission not in attempted:
+                continue
+            for run in runs:
+                run.lists_passes_only = False
+                if not run.is_judged:
+                    run.change(passed=False, outcome="failed")
+                    run.how(passed="reported")
+                    run.is_judged = True
+
+    def note_verdicts_elsewhere(self) -> None:
+        """A finding for each directory with verdicts on tasks of which another one has unscored runs."""
+        open_by_task: dict[str, str] = {}
+        for (submission, task), runs in self._by_task.items():
+            if any(not run.is_judged and run.role == "prediction" for run in runs) or (
+                len(runs) == 1 and runs[0].role == "session" and not runs[0].is_judged
+            ):
+                open_by_task[task] = min(open_by_task.get(task, submission.folder), submission.folder)
+        noted: set[Submission] = set()
+        for (submission, task), runs in sorted(self._by_task.items()):
+            verdicts = [run for run in runs if run.role == "verdict" and id(run) not in self._gone]
+            elsewhere = open_by_task.get(task)
+            if not verdicts or elsewhere in (None, submission.folder) or submission in noted:
+                continue
+            noted.add(submission)
+            message = (
+                f"verdicts on tasks of runs in {elsewhere or '.'} are not assigned to them, since files in different"
+                f" directories are of different submissions; {option('set', 'experiment=NAME')} declares them one"
+            )
+            verdicts[0].notes.append(Finding(code="not_joined", message=message, where=verdicts[0].path))
 
 
-class _VerdictIndex:
-    """Runs by task, and by agent and experiment where both are known: a verdict looks at few of them."""
+def _submission(building: Building) -> Submission:
+    return submission_of(building.path, building.run.task)
 
-    def __init__(self, buildings: Sequence[Building]) -> None:
-        self._all: dict[str, list[Building]] = {}
-        self._open: dict[str, list[Building]] = {}
-        self._exact: dict[tuple[str, str, str], list[Building]] = {}
-        for building in buildings:
-            self.add(building)
 
-    def add(self, building: Building) -> None:
-        run = building.run
-        self._all.setdefault(run.task, []).append(building)
-        if building.role == "session" or run.agent is None or run.experiment is None:
-            self._open.setdefault(run.task, []).append(building)
-        else:
-            self._exact.setdefault((run.task, run.agent, run.experiment), []).append(building)
+def _judged_run(verdict: RunPart, runs: Sequence[Building]) -> Building | None:
+    """The run that the verdict is on; None where there is none, or more than one."""
+    fitting = [run for run in runs if _may_be_of(verdict.run, run)]
+    same = [run for run in fitting if run.is_judged]
+    if same:
+        return same[0] if len(same) == 1 else None
+    if len(fitting) > 1 and verdict.run.agent is not None:
+        fitting = [run for run in fitting if _agent_of(run) is not None] or fitting
+    stems = [run for run in fitting if _stem(run.path) == _stem(verdict.path)]
+    # of several predictions of one agent, each verdict takes one: which it is makes no difference
+    alike = {(run.role, run.run.agent) for run in fitting}
+    one_of = fitting if len(alike) == 1 and fitting[0].role == "prediction" else fitting[:1] * (len(fitting) == 1)
+    return next(iter(stems if len(stems) == 1 else one_of), None)
 
-    def may_be_of(self, verdict: Run) -> list[Building]:
-        """The run that the verdict can be on; two where there are more."""
-        if verdict.agent is None or verdict.experiment is None:
-            looked_at: Iterable[Building] = self._all.get(verdict.task, ())
-        else:
-            exact = self._exact.get((verdict.task, verdict.agent, verdict.experiment), ())
-            looked_at = chain(self._open.get(verdict.task, ()), exact)
-        return list(islice((building for building in looked_at if _may_be_of(verdict, building)), 2))
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _agent_of(building: Building) -> str | None:
+    """The agent by the name that predictions and reports use; a session names it in its own way."""
+    return building.known_as or None if building.role == "session" else building.run.agent
 
 
 def _may_be_of(verdict: Run, building: Building) -> bool:
-    """Whether the verdict can be on this run: a session names its agent and experiment in its own way."""
-    run, is_session = building.run, building.role == "session"
-    return run.task == verdict.task and all(
-        is_session or None in (ours, theirs) or ours == theirs
-        for ours, theirs in ((run.agent, verdict.agent), (run.experiment, verdict.experiment))
-    )
+    """Whether the verdict can be on this run of its submission."""
+    agent = _agent_of(building)
+    if None not in (agent, verdict.agent) and str(agent).replace("/", "__") != str(verdict.agent).replace("/", "__"):
+        return False
+    if not building.is_judged:
+        return building.run.passed in (None, verdict.passed)
+    evaluations = {building.evaluation, verdict.experiment} - {None}
+    return len(evaluations) < 2 and building.run.passed in (None, verdict.passed)
+
+
+def _take_verdict(run: Building, verdict: Building) -> None:
+    run.run = _verdict(run.run, verdict.run)
+    run.evaluation = run.evaluation or verdict.evaluation
+    run.lists_passes_only = verdict.lists_passes_only and (run.lists_passes_only or not run.is_judged)
+    run.is_judged = True
+    run.submitted_by = tuple(a or b for a, b in zip(run.submitted_by, verdict.submitted_by, strict=True))  # type: ignore[assignment] # two names
+    run.notes += verdict.notes
 
 
 def _verdict(run: Run, verdict: Run) -> Run:
@@ -377,21 +505,28 @@ def _place(building: Building) -> PartPlace:
 
 
 def _entries(
-    buildings: Sequence[Building], copied_files: Mapping[str, str]
+    buildings: Sequence[Building], copied_files: Mapping[str, str], labels: Labels
 ) -> Iterator[tuple[PartPlace, PlacedRun | Finding]]:
-    """What was put together; a copy of a file of runs without ids counts once, as a file of our own records does."""
-    originals = set(copied_files.values())
-    nameless = [building for building in buildings if building.run.id is None]
-    known = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
+    """What was put together; a copy of a file of runs without ids, in the same submission, counts once."""
+    have_copies = {*copied_files.values(), *copied_files}
+    known: dict[tuple[object, ...], str] = {}
     repeated: set[str] = set()
     for building in sorted(buildings, key=_place):
-        run, original, place = building.run, copied_files.get(building.path), _place(building)
-        if run.id is None and original is not None and (original, content_digest(run)) in known:
-            repeated.add(building.path)
-            continue
+        run, path, place = building.run, building.path, _place(building)
+        if path in have_copies and run.id is None and building.role not in _VERDICT_ROLES:
+            content = copied_files.get(path, path), _submission(building), labels.key(path), content_digest(run)
+            if known.setdefault(content, path) != path:
+                repeated.add(path)
+                continue
         if building.notes:
             yield from ((place, note) for note in building.notes)
         if run.usage is None and run.calls and not building.named:
             run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
+        if building.role in _VERDICT_ROLES and None in (run.agent, run.model):
+            agent, model = building.submitted_by
+            name = label(_submission(building).name)
+            run = msgspec.structs.replace(run, agent=run.agent or agent or name, model=run.model or model)
+        if building.lists_passes_only:
+            run = msgspec.structs.replace(run, provenance={**(run.provenance or {}), "passed": "passes_only"})
         yield place, PlacedRun(run, building.path, building.line)
     yield from (((True, path, 0, ""), file_repeated(path)) for path in sorted(repeated))

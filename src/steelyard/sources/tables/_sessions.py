@@ -43,6 +43,14 @@ class Building:
     doubtful: set[str] = field(default_factory=set)
     notes: list[Finding] = field(default_factory=list)
     lacks_lines: bool = False
+    submitted_by: tuple[str | None, str | None] = (None, None)
+    """Agent and model of the submission."""
+    known_as: str | None = None
+    """The agent as the prediction of a session names it."""
+    is_judged: bool = False
+    evaluation: str | None = None
+    """The evaluation whose verdict it has, where that has a name."""
+    lists_passes_only: bool = False
 
     @classmethod
     def of(cls, part: RunPart) -> Building:
@@ -59,6 +67,8 @@ class Building:
             doubtful=set(part.doubtful),
             notes=list(part.notes),
             lacks_lines=part.lacks_lines,
+            submitted_by=part.submitted_by,
+            lists_passes_only=part.lists_passes_only,
         )
 
     @property
