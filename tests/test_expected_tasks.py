@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import steelyard as sy
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import SteelyardError
 from steelyard.questions.measure import Statistics
 
 RUNS = [
@@ -91,8 +91,5 @@ def test_two_lists_are_compared_over_all_tasks(tmp_path: Path) -> None:
     ],
 )
 def test_expected_tasks_that_cannot_be_are_rejected(given: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        try:
-            sy.measure(RUNS, by="agent", tasks=given)
-        except SteelyardError as error:
-            raise UsageError(f"{error.message} {error.hint}") from error
+    with pytest.raises(SteelyardError, match=message):
+        sy.measure(RUNS, by="agent", tasks=given)

@@ -124,6 +124,15 @@ class DifferenceOptions(DrawOptions):
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
 
 
+class ConditionOptions(Options):
+    """Conditions that may differ between the sides."""
+
+    ignore_conditions: Names = doc(
+        "Comma-separated conditions that may differ: time_limit_seconds, cpus, memory_mb, network, harness.",
+        default=(),
+    )
+
+
 class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOptions):
     """Options of `measure`."""
 
@@ -144,7 +153,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOpti
     weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
 
 
-class RankOptions(VerdictOptions, DrawOptions, TasksOptions, EngineOptions):
+class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = doc(

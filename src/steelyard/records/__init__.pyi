@@ -23,6 +23,7 @@ from ._decoding import (
     repeated_finding as repeated_finding,
 )
 from ._facts import (
+    CONDITIONS as CONDITIONS,
     FACT_PARTS as FACT_PARTS,
     FACTS as FACTS,
     GROUP_KEYS as GROUP_KEYS,
@@ -78,6 +79,7 @@ from ._run import (
     Change as Change,
     Component as Component,
     ComponentType as ComponentType,
+    Conditions as Conditions,
     Criterion as Criterion,
     Failure as Failure,
     FailureCause as FailureCause,

@@ -13,6 +13,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, overload
 
+import msgspec
+
 from steelyard.records._record_types import Missing
 from steelyard.records._run import (
     DEFAULT_SCHEME,
@@ -20,6 +22,7 @@ from steelyard.records._run import (
     Change,
     Component,
     ComponentType,
+    Conditions,
     Judgment,
     Run,
     Steps,
@@ -29,6 +32,7 @@ from steelyard.records._sums import exact_mean, sum_in_order
 from steelyard.records._times import as_utc
 from steelyard.records._usage import TOKEN_KINDS, Usage, add_usage, kinds_of
 
+Kind = Literal["str", "bool", "int", "float"]
 ALIGNED_FROM = 0.5
 """The goal alignment from which the simple drift counts an action as aligned."""
 
@@ -119,6 +123,27 @@ def changes_values(changes: tuple[Change, ...]) -> tuple[Any, ...]:
     )
 
 
+CONDITIONS: dict[str, tuple[Kind, str]] = {
+    "time_limit_seconds": ("float", "Time limit of the agent."),
+    "time_limit_multiplier": ("float", "Factor of the task's own time limit."),
+    "cpus": ("float", "CPUs of the environment."),
+    "memory_mb": ("float", "Memory of the environment."),
+    "network": ("str", "Network access of the environment."),
+    "harness": ("str", "Harness that ran the agent."),
+    "harness_version": ("str", "Version of the harness."),
+    "agent_version": ("str", "Version of the agent."),
+    "endpoint": ("str", "Address that the model was called at."),
+    "settings": ("str", "Other settings, as JSON."),
+}
+"""Conditions of a run, by the name of their fact."""
+
+
+def conditions_values(conditions: Conditions) -> tuple[Any, ...]:
+    values = [getattr(conditions, name) for name in CONDITIONS]
+    settings = conditions.settings
+    return (*values[:-1], None if not settings else msgspec.json.encode(settings, order="sorted").decode())
+
+
 def component_column(type_: ComponentType, what: Literal["input_tokens", "output_tokens", "cost_usd"]) -> str:
     """The column that holds a component's tokens or cost.
 
@@ -190,9 +215,6 @@ def model_group(name: str | None) -> str | None:
 def _without_providers(name: str) -> str:
     match = _PROVIDED.match(name)
     return match[1] if match else name
-
-
-Kind = Literal["str", "bool", "int", "float"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +476,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple("tool_calls", "int", "Number of tool calls."),
     _simple("iterations", "int", "Number of turns."),
     _simple("success", "bool", "Success as claimed by the agent."),
+    FactGroup(
+        lambda run: run.conditions,
+        conditions_values,
+        tuple(
+            Fact(name, kind, meaning, "the record has no such condition", FromColumns("value", (f"conditions.{name}",)))
+            for name, (kind, meaning) in CONDITIONS.items()
+        ),
+    ),
     _simple("weak_check", "bool", "Whether the agent's code could have forged the verdict."),
     _simple("weak_timing", "bool", "Whether the agent's code could have forged the timings."),
     FactGroup(

@@ -316,6 +316,31 @@ class Flag(Record, frozen=True, kw_only=True):
     """File, program or address."""
 
 
+class Conditions(Record, frozen=True, kw_only=True):
+    """Conditions under which the run was made, as far as its log states them."""
+
+    time_limit_seconds: Amount | None = None
+    """Time that the agent had."""
+    time_limit_multiplier: Amount | None = None
+    """Factor by which the task's own time limit was multiplied, where the log states no seconds."""
+    cpus: Amount | None = None
+    """CPUs of the environment."""
+    memory_mb: Amount | None = None
+    """Memory of the environment."""
+    network: Name | None = None
+    """Network access of the environment."""
+    harness: Name | None = None
+    """Harness that ran the agent."""
+    harness_version: Name | None = None
+    """Version of the harness."""
+    agent_version: Name | None = None
+    """Version of the agent."""
+    endpoint: Name | None = None
+    """Address that the model was called at."""
+    settings: dict[str, str | float | bool | None] | None = None
+    """Other settings, such as temperature and limits on messages."""
+
+
 class Origin(Record, frozen=True, kw_only=True):
     """Source of the record."""
 
@@ -358,6 +383,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Outcome; `errored` and `not_scored` are not verdicts."""
     failure: Failure | None = None
     """Failure, if any."""
+    conditions: Conditions | None = None
+    """Limits, environment and settings of the run."""
     judgments: tuple[Judgment, ...] | None = None
     """Judgments."""
     impl_rate: Fraction | None = None

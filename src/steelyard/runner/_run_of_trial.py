@@ -12,6 +12,7 @@ from steelyard.files import read_text
 from steelyard.records import (
     TOKEN_KINDS,
     Call,
+    Conditions,
     Failure,
     Finding,
     Outcome,
@@ -68,6 +69,7 @@ def run_of_trial(
         model=job.trial.model,
         tier=job.trial.tier,
         attempt=job.trial.attempt,
+        conditions=Conditions(time_limit_seconds=job.trial.time_limit_seconds, harness="steelyard"),
         started_at=evidence.started_at,
         ended_at=evidence.ended_at,
         provenance=provenance,

@@ -1,3 +1,11 @@
+from ._conditions import (
+    ConditionDifference as ConditionDifference,
+    check_ignored as check_ignored,
+    condition_rows as condition_rows,
+    conditions_finding as conditions_finding,
+    differing_conditions as differing_conditions,
+    withheld_reason as withheld_reason,
+)
 from ._differences import (
     DEPENDS_ON_UNSCORED as DEPENDS_ON_UNSCORED,
     FEW_DIFFER as FEW_DIFFER,

@@ -26,7 +26,7 @@ from steelyard.plain_text import clean
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import TasksOptions, with_expected_tasks
-from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
+from steelyard.questions._figure_options import ConditionOptions, DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._options import ManyChosen
@@ -73,7 +73,7 @@ TASKS_SHOWN = 16
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
-class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, EngineOptions):
+class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `compare`."""
 
     baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
@@ -133,6 +133,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     else:
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
     pairs, tests = _judged(samples, sides, masks, differences, others, options)
+    pairs, condition_findings = _under_conditions(table, pairs, filters, masks, options)
     return Comparison(
         baseline=sides[0],
         pairs=pairs,
@@ -146,6 +147,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
             (
                 *table_findings(table, reduce(or_, masks)),
                 *scheme_findings,
+                *condition_findings,
                 *_pooling(table, sides, masks),
                 *_no_verdicts(names, compared),
                 *_doubts(sides, masks, pairs, judging),
@@ -319,6 +321,44 @@ def _judged(
         )
         for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
     ), tests
+
+
+def _under_conditions(
+    table: RunTable,
+    pairs: tuple[Pair, ...],
+    filters: Sequence[Mapping[str, str]],
+    masks: Sequence[Mask],
+    options: CompareOptions,
+) -> tuple[tuple[Pair, ...], list[Finding]]:
+    """The pairs without claims where the sides ran under different conditions, and the finding about those."""
+    ignored = analysis.check_ignored(options.ignore_conditions)
+    before, *others = (analysis.condition_rows(table, mask) for mask in masks)
+    differing = [
+        analysis.differing_conditions(before, after, chosen={*filters[0], *chosen}, ignored=ignored)
+        for after, chosen in zip(others, filters[1:], strict=True)
+    ]
+    reasons = map(analysis.withheld_reason, differing)
+    kept = tuple(
+        pair if reason is None else _without_claims(pair, reason) for pair, reason in zip(pairs, reasons, strict=True)
+    )
+    labeled = {pair.candidate.label: own for pair, own in zip(pairs, differing, strict=True)}
+    return kept, analysis.conditions_finding(labeled)
+
+
+CLAIMED = ("better", "worse", "differs")
+
+
+def _without_claims(pair: Pair, reason: str) -> Pair:
+    label = pair.candidate.label
+    claims = (f"{label} is better", f"{label} is worse", "the difference is significant")
+    found = dict(pair.metrics)
+    for name, cell in pair.metrics.items():
+        if cell.verdict in CLAIMED:
+            sentence = cell.sentence
+            for claim in claims:
+                sentence = sentence.replace(f": {claim}.", f": inconclusive; {reason}.", 1)
+            found[name] = structs.replace(cell, verdict="inconclusive", sentence=sentence)
+    return structs.replace(pair, metrics=found)
 
 
 def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:

@@ -19,7 +19,7 @@ from steelyard.option_names import option
 from steelyard.questions import analysis
 from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import TasksOptions, expected_of_all
-from steelyard.questions._figure_options import DifferenceOptions, EngineOptions, VerdictOptions
+from steelyard.questions._figure_options import ConditionOptions, DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
 from steelyard.questions._question import Texts, doc, question
@@ -46,7 +46,7 @@ WORDS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 STYLES: dict[str, Style] = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
 
 
-class GateOptions(VerdictOptions, DifferenceOptions, TasksOptions, EngineOptions):
+class GateOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `gate`."""
 
     rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
@@ -102,6 +102,8 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     if len(rules) > 1:
         findings.append(_several(len(rules), judging.level))
     checks = [check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules]
+    checks, condition_findings = _under_conditions(checks, list(tables.values()), options)
+    findings += condition_findings
     statuses = {each.status for each in checks}
     status = next(status for status in ("fail", "inconclusive", "pass") if status in statuses)
     return Gate(
@@ -118,6 +120,25 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
         findings=one_a_kind(findings),
         rejected_count=sum(side.rejected_count for side in sides),
     )
+
+
+def _under_conditions(
+    checks: Sequence[RuleCheck], tables: Sequence[RunTable], options: GateOptions
+) -> tuple[list[RuleCheck], list[Finding]]:
+    """The checks without a verdict on a baseline that ran under different conditions, and the finding about those."""
+    ignored = analysis.check_ignored(options.ignore_conditions)
+    if len(tables) < 2:
+        return list(checks), []
+    before, after = (analysis.condition_rows(table) for table in tables)
+    differing = analysis.differing_conditions(before, after, chosen=(), ignored=ignored)
+    reason = analysis.withheld_reason(differing)
+    kept = [
+        replace(each, status="inconclusive", sentence=f"{each.rule.text}: inconclusive; {reason}.")
+        if reason is not None and each.rule.relative
+        else each
+        for each in checks
+    ]
+    return kept, analysis.conditions_finding({"the candidate": differing})
 
 
 def _result(check: RuleCheck) -> RuleResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from steelyard import (
@@ -90,6 +91,8 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     labels = [key_label(keys_by, key) for key in field.keys]
+    standing, condition_notes = _under_conditions(table, field, standing, keys_by, labels, options)
+    notes += condition_notes
     return Ranking(
         profile=profile.name,
         by=tuple(keys_by),
@@ -172,6 +175,29 @@ def _either_way(
     message = "rank depends on runs without a verdict; the rank interval covers both ways of counting them"
     notes = [Finding(code="unscored_ranks", severity="info", message=message, where=label) for label in wider]
     return (order_by, best, worst), notes
+
+
+def _under_conditions(
+    table: RunTable,
+    field: Entrants,
+    standing: Standing,
+    by: Sequence[str],
+    labels: Sequence[str],
+    options: RankOptions,
+) -> tuple[Standing, list[Finding]]:
+    """Return ranks that do not separate groups which ran under different conditions, and the finding about those."""
+    ignored = analysis.check_ignored(options.ignore_conditions)
+    rows = [analysis.condition_rows(table, field.groups == place) for place in range(field.size)]
+    order_by, best, worst = standing[0], standing[1].copy(), standing[2].copy()
+    found = {}
+    for one, other in combinations(range(field.size), 2):
+        own = analysis.differing_conditions(rows[one], rows[other], chosen=by, ignored=ignored)
+        if own:
+            found[f"{labels[one]} and {labels[other]}"] = own
+        if analysis.withheld_reason(own) is not None:
+            best[one] = best[other] = min(best[one], best[other])
+            worst[one] = worst[other] = max(worst[one], worst[other])
+    return (order_by, best, worst), analysis.conditions_finding(found)
 
 
 def _ranked_by(by: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ import msgspec
 
 from steelyard.files import SEPARATORS
 from steelyard.records import (
+    Conditions,
     DecodeError,
     Failure,
     Origin,
@@ -38,6 +39,7 @@ from steelyard.suggestions import nearest
 NESTED: dict[str, type[Record]] = {
     "usage": Usage,
     "failure": Failure,
+    "conditions": Conditions,
     "tests": TestResults,
     "snapshot": Snapshot,
     "output": Output,

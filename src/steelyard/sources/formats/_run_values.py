@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import astuple
 
-from steelyard.files import label, records
+from steelyard.files import label, number, records
 from steelyard.records import (
     MAX_VALUE,
     Call,
+    Conditions,
     DecodeError,
     Failure,
     FailureCause,
@@ -181,6 +182,24 @@ def run_from(
     values["source"] = Origin(format=format, path=path)
     _check_counts(values.get("usage"), [call.usage for call in values.get("calls") or () if call.usage is not None])
     return convert_run(values)
+
+
+def conditions_from(**stated: Any) -> Conditions | None:  # Any: what a log has where a condition should be
+    """The conditions that a log states, None where it states none; what is no condition is left out."""
+    known: dict[str, Any] = {}
+    for name, value in stated.items():
+        if name == "settings":
+            scalars = {key: each for key, each in (value or {}).items() if isinstance(each, (str, int, float))}
+            known[name] = scalars or None
+        elif name in _NAMED_CONDITIONS:
+            known[name] = label(value)
+        else:
+            known[name] = each if (each := number(value)) is not None and 0 < each <= MAX_VALUE else None
+    known = {name: value for name, value in known.items() if value is not None}
+    return Conditions(**known) if known else None
+
+
+_NAMED_CONDITIONS = ("network", "harness", "harness_version", "agent_version", "endpoint")
 
 
 def _check_counts(usage: Usage | None, calls: Sequence[Usage]) -> None:

@@ -8,10 +8,22 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label
-from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Usage, moment, sum_in_order
+from steelyard.files import document, label, number
+from steelyard.records import (
+    Amount,
+    Call,
+    Conditions,
+    Count,
+    Failure,
+    FailureCause,
+    Finding,
+    Usage,
+    moment,
+    sum_in_order,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
+    conditions_from,
     disjoint_usage,
     failure_of,
     outcome_of,
@@ -82,12 +94,26 @@ class AgentConfig(msgspec.Struct):
     name: str | None = None
     import_path: str | None = None
     model_name: str | None = None
+    override_timeout_sec: Any = None  # Any: a number
+    max_timeout_sec: Any = None  # Any: a number
+    kwargs: Any = None  # Any: the agent's settings
+
+
+class EnvironmentConfig(msgspec.Struct):
+    """The environment as configured; None is what the task itself says."""
+
+    type: str | None = None
+    override_cpus: Any = None  # Any: a number
+    override_memory_mb: Any = None  # Any: a number
 
 
 class Config(msgspec.Struct):
     """What the trial was asked to do."""
 
     agent: AgentConfig | None = None
+    environment: EnvironmentConfig | None = None
+    timeout_multiplier: Any = None  # Any: a number
+    agent_timeout_multiplier: Any = None  # Any: a number
     trials_dir: str | None = None
 
 
@@ -254,6 +280,7 @@ def _part(trial: Trial, path: Path) -> RunPart:
         passed=passed,
         outcome=outcome_of(passed, errored=trial.exception_info is not None),
         failure=_failure(trial),
+        conditions=_conditions(trial),
         usage=usage,
         calls=tuple(
             Call(model=label(m), usage=_disjoint(c), summed=True) for m, c in sorted((result.model_usage or {}).items())
@@ -266,6 +293,28 @@ def _part(trial: Trial, path: Path) -> RunPart:
         },
     )
     return RunPart(run=run, path=str(path), role="owner", owns=str(path.parent), notes=notes)
+
+
+def _conditions(trial: Trial) -> Conditions | None:
+    """Limits as configured: a time in seconds where the job sets one, else the factor of the task's own time."""
+    config = trial.config or Config()
+    agent, environment = config.agent or AgentConfig(), config.environment or EnvironmentConfig()
+    factor = number(
+        config.timeout_multiplier if config.agent_timeout_multiplier is None else config.agent_timeout_multiplier
+    )
+    limits = [
+        each for value in (agent.override_timeout_sec, agent.max_timeout_sec) if (each := number(value)) is not None
+    ]
+    seconds = min(limits) * (1.0 if factor is None else factor) if number(agent.override_timeout_sec) else None
+    return conditions_from(
+        time_limit_seconds=seconds,
+        time_limit_multiplier=factor if seconds is None else None,
+        cpus=environment.override_cpus,
+        memory_mb=environment.override_memory_mb,
+        harness=NAME,
+        agent_version=trial.agent_info.version if trial.agent_info else None,
+        settings={"environment": environment.type, **(agent.kwargs if isinstance(agent.kwargs, dict) else {})},
+    )
 
 
 def _disjoint(counts: Counts) -> Usage:

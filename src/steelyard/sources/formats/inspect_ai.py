@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, problem, unreadable
+from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, number, problem, unreadable
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
     Call,
+    Conditions,
     Count,
     Failure,
     Finding,
@@ -25,7 +26,14 @@ from steelyard.records import (
     sum_of_known,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.sources.formats._run_values import disjoint_usage, failure_of, outcome_of, run_from, stated_cost
+from steelyard.sources.formats._run_values import (
+    conditions_from,
+    disjoint_usage,
+    failure_of,
+    outcome_of,
+    run_from,
+    stated_cost,
+)
 from steelyard.sources.formats._stated_figures import stated_accuracy
 
 NAME = "inspect"
@@ -130,6 +138,10 @@ class Eval(msgspec.Struct, kw_only=True):
     eval_id: str | None = None
     run_id: str | None = None
     solver: str | None = None
+    model_base_url: str | None = None
+    config: Any = None  # Any: limits of the evaluation
+    model_generate_config: Any = None  # Any: sampling settings
+    packages: Any = None  # Any: versions by package
 
 
 class Metric(msgspec.Struct):
@@ -159,6 +171,7 @@ class Log(msgspec.Struct, kw_only=True):
     """The document, or the header of the zip."""
 
     eval: Eval
+    plan: Any = None  # Any: the solvers, and settings of their model
     status: str | None = None
     results: Results | None = None
     samples: list[Sample] | None = None
@@ -187,11 +200,33 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield from _items(_header(archive, path), (_sample(archive, name, path) for name in names), str(path))
 
 
+def _conditions(log: Log) -> Conditions | None:
+    """Limits and settings of all samples."""
+    config, packages, plan = (
+        value if isinstance(value, dict) else {} for value in (log.eval.config, log.eval.packages, log.plan)
+    )
+    limits = [each for name in ("time_limit", "working_limit") if (each := number(config.get(name))) is not None]
+    sampling = {**_object(plan.get("config")), **_object(log.eval.model_generate_config)}
+    others = {name: config[name] for name in ("message_limit", "token_limit", "cost_limit") if name in config}
+    return conditions_from(
+        time_limit_seconds=min(limits, default=None),
+        harness=NAME,
+        harness_version=packages.get("inspect_ai"),
+        endpoint=log.eval.model_base_url,
+        settings={**sampling, **others},
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:  # Any: a JSON value
+    return value if isinstance(value, dict) else {}
+
+
 def _items(log: Log, samples: Iterable[Sample | Rejected], path: str) -> Iterator[ReadItem]:
     about = {
         "experiment": label(log.eval.task),
         "agent": label(log.eval.solver) or NAME,
         "model": label(log.eval.model),
+        "conditions": _conditions(log),
     }
     verdicts: list[bool | None] = []
     for sample in samples:
@@ -221,7 +256,7 @@ def _sample(archive: ZipLog, name: str, path: Path) -> Sample | Rejected:
         return Rejected(path=f"{path}!/{name}", reason=problem(error))
 
 
-def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> RunPart:
+def _part(log: Log, sample: Sample, path: str, about: dict[str, Any]) -> RunPart:
     used_by_model = sample.model_usage or {}
     calls = tuple(
         [Call(model=label(model), usage=used.disjoint(), summed=True) for model, used in sorted(used_by_model.items())]

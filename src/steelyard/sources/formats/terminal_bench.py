@@ -13,7 +13,7 @@ from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label
 from steelyard.records import Amount, Count, Failure, FailureCause, Finding, TestResults, Usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.sources.formats._run_values import outcome_of, run_from
+from steelyard.sources.formats._run_values import conditions_from, outcome_of, run_from
 from steelyard.sources.formats._stated_figures import stated_accuracy, stated_count, stated_pass_at_k
 
 NAME = "terminal-bench"
@@ -131,6 +131,7 @@ def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> RunPart:
         passed=trial.is_resolved,
         outcome=outcome_of(trial.is_resolved, errored=failure is not None),
         failure=failure,
+        conditions=conditions_from(harness=NAME),
         usage=usage,
         cost_usd=cost,
         tests=_tests(trial.parser_results),

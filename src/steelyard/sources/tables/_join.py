@@ -159,6 +159,10 @@ def _filled(run: Run, other: Run) -> Run:
         fields["judgments"] = (
             other.judgments if any(judgment.criteria for judgment in other.judgments) else run.judgments
         )
+    if run.conditions and other.conditions:
+        ours, theirs = run.conditions, other.conditions
+        added = {name: value for name in ours.__struct_fields__ if (value := getattr(ours, name)) is not None}
+        fields["conditions"] = msgspec.structs.replace(theirs, **added)
     provenance = {**(other.provenance or {}), **(run.provenance or {})}
     extra = {**(other.extra or {}), **(run.extra or {})}
     return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
