@@ -313,6 +313,15 @@ def file_size(size: int) -> str:
     return counted(size, "byte")
 
 
+def at_least(text: str, *, is_bound: bool) -> str:
+    """The figure, marked if it is a lower bound.
+
+    >>> at_least("$0.41", is_bound=True), at_least("$0.41", is_bound=False)
+    ('≥ $0.41', '$0.41')
+    """
+    return f"≥ {text}" if is_bound else text
+
+
 def counted(count: int, noun: str, several: str | None = None) -> str:
     """A count with its noun.
 

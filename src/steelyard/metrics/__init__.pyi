@@ -1,4 +1,9 @@
-from ._catalog import catalog as catalog, constants_of as constants_of, evaluate as evaluate
+from ._catalog import (
+    catalog as catalog,
+    constants_of as constants_of,
+    evaluate as evaluate,
+    lower_bound_fact as lower_bound_fact,
+)
 from ._declare import (
     CustomBool as CustomBool,
     CustomFloat as CustomFloat,

@@ -67,6 +67,37 @@ def _applied(declared: Metric, inputs: dict[str, Value], constants: dict[str, fl
     return declared.expression(columns, constants)
 
 
+def lower_bound_fact(name: str) -> str | None:
+    """The fact that marks a run's value of the metric as a lower bound; None for a metric that has no such runs.
+
+    Cost of pass is one where the cost is. A metric in another unit than what is too low may be too high instead.
+
+    >>> lower_bound_fact("cost_of_pass"), lower_bound_fact("pass_rate")
+    ('cost_is_lower_bound', None)
+    """
+    known = catalog()
+    marks = {
+        spec.of or parameter: (declared.lower_bound, declared.unit)
+        for declared in known.values()
+        if declared.lower_bound is not None
+        for parameter, spec in declared.inputs.items()
+    }
+    if name in marks:
+        return marks[name][0]
+    declared = known[name]
+    if (
+        declared.lower_bound is not None
+        or declared.level == "across"
+        or declared.unit not in {unit for _, unit in marks.values()}
+    ):
+        return declared.lower_bound
+    for parameter, spec in declared.inputs.items():
+        mark = marks.get(spec.of or parameter)
+        if mark is not None and mark[1] == declared.unit:
+            return mark[0]
+    return None
+
+
 ENTRY_POINTS = "steelyard.metrics"
 """The group of entry points in which a package names its metrics."""
 OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission", "prompt"})

@@ -13,7 +13,7 @@ from steelyard import (
     metrics,
     pages,  # its names are imported on first use
 )
-from steelyard.formatting import counted
+from steelyard.formatting import at_least, counted
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile
 from steelyard.questions._answer import Answer, Part, Rows
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 50_000
 KEYS = ("task", "agent", "model", "tier", "attempt")
 FIGURES = ("pass_rate", "impl_rate", "overall_score", "cost_usd", "total_tokens", "duration_seconds")
+BOUND = "cost_is_lower_bound"
 VERDICTS = {1.0: "passed", 0.0: "failed"}
 
 
@@ -45,6 +46,8 @@ class ListedRun(Part, frozen=True, kw_only=True):
     overall_score: float | None = None
     """Score of a submission to an arena."""
     cost_usd: float | None = None
+    cost_is_lower_bound: bool | None = None
+    """Whether the cost is a lower bound; None if unknown."""
     total_tokens: float | None = None
     duration_seconds: float | None = None
     started: str | None = None
@@ -77,11 +80,20 @@ def list_runs(table: RunTable, profile: Profile) -> RunList:
 def run_columns(runs: Sequence[ListedRun]) -> dict[str, Column]:
     """Return the columns in which a run has a value."""
     values = {name: [getattr(run, name) for run in runs] for name in ListedRun.__struct_fields__}
-    return {
+    bounds = values.pop("cost_is_lower_bound")
+    columns = {
         name: pages.run_column(name, column, catalog())
         for name, column in values.items()
         if any(value is not None for value in column)
     }
+    if any(bounds) and "cost_usd" in columns:
+        cost = columns["cost_usd"]
+        texts = [
+            at_least(cost.shown(place), is_bound=bool(bound) and cost.values[place] is not None)
+            for place, bound in enumerate(bounds)
+        ]
+        columns["cost_usd"] = replace(cost, texts=texts)
+    return columns
 
 
 def page(answer: RunList) -> Page:
@@ -106,7 +118,7 @@ def listed_runs(table: RunTable, profile: Profile, *, limit: int | None = None) 
     if not table.n:
         return (), "There are no runs."
     present = table.frame.collect_schema().names()
-    wanted = [name for name in ("id", *KEYS, "outcome", "start_time") if name in present]
+    wanted = [name for name in ("id", *KEYS, "outcome", "start_time", BOUND) if name in present]
     frame = table.frame.select(wanted).collect()
     for name, values in metrics.engine_of(table, profile).values(FIGURES).items():
         if not isinstance(values, Missing):
@@ -127,6 +139,7 @@ def listed_runs(table: RunTable, profile: Profile, *, limit: int | None = None) 
         "outcome": outcomes[:limit],
         **{name: columns[name] for name in FIGURES[1:]},
         "started": starts,
+        BOUND: [flag or None for flag in columns.get(BOUND, ())],
     }
     names = [name for name, values in shown.items() if values]
     runs = [dict(zip(names, row, strict=True)) for row in zip(*(shown[name] for name in names), strict=True)]

@@ -243,6 +243,8 @@ class Fact:
     """The reason given when the fact is missing."""
     flat: FromColumns | None = None
     """None for a fact that only a whole record has."""
+    unstated: str = ""
+    """The reason given where the record has the part, but not this value of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +424,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
                     _kind_meaning(kind),
                     _NO_USAGE,
                     FromColumns("value", (f"usage.{kind}",)),
+                    unstated=f"the record's usage has no {kind}",
                 )
                 for kind in TOKEN_KINDS
             ),
@@ -579,7 +582,8 @@ def run_facts(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Miss
         content = part.get(run)
         values = part.empty if content is None else part.read(content)
         for fact, value in zip(part.facts, values, strict=True):
-            facts[fact.name] = Missing(fact.absent) if value is None else value
+            absent = fact.absent if content is None or not fact.unstated else fact.unstated
+            facts[fact.name] = Missing(absent) if value is None else value
     return facts
 
 

@@ -35,6 +35,7 @@ from .formats._run_values import (
     itemized as itemized,
     run_from as run_from,
 )
+from .formats._stated_figures import stated_accuracy as stated_accuracy
 from .formats._test_reports import format_of_tests as format_of_tests, tests_in as tests_in
 from .formats._timing_files import (
     contradiction as contradiction,
@@ -53,6 +54,7 @@ from .formats.timings.fceval import (
     FCEVAL as FCEVAL,
     NO_BLOCK as NO_BLOCK,
     NOT_THE_DIFFERENCE as NOT_THE_DIFFERENCE,
+    Trial as Trial,
     TrialAgent as TrialAgent,
     is_baseline as is_baseline,
     is_log as is_log,

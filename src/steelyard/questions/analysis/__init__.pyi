@@ -27,6 +27,7 @@ from ._intervals import (
     ratio_interval as ratio_interval,
     why_no_estimate as why_no_estimate,
 )
+from ._lower_bounds import lower_bound_runs as lower_bound_runs
 from ._samples import (
     Mask as Mask,
     Samples as Samples,

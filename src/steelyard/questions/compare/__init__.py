@@ -19,7 +19,7 @@ from steelyard import (
     statistics,
 )
 from steelyard.errors import UsageError
-from steelyard.formatting import counted, difference_text, interval_name, p_value_cell, quantity
+from steelyard.formatting import at_least, counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.plain_text import clean
@@ -133,6 +133,10 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     else:
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
     pairs, tests = _judged(samples, sides, masks, differences, others, options)
+    pairs = tuple(
+        _with_lower_bounds(table, samples, pair, sides[0].label, (masks[0], mask))
+        for pair, mask in zip(pairs, masks[1:], strict=True)
+    )
     pairs, condition_findings = _under_conditions(table, pairs, filters, masks, options)
     return Comparison(
         baseline=sides[0],
@@ -323,6 +327,25 @@ def _judged(
     ), tests
 
 
+def _with_lower_bounds(table: RunTable, samples: Samples, pair: Pair, baseline: str, masks: tuple[Mask, Mask]) -> Pair:
+    """The pair with the number of runs whose values are lower bounds, which its sentences name."""
+    import numpy as np  # heavy: a comparison needs it, its --help does not
+
+    shared = (samples.attempted(masks[0]) & samples.attempted(masks[1]))[samples.tasks]
+    found = dict(pair.metrics)
+    for name, cell in pair.metrics.items():
+        counts = [
+            analysis.lower_bound_runs(table, samples, name, np.where(mask & shared, 0, -1), 1)[0] for mask in masks
+        ]
+        if any(counts):
+            sides = zip((baseline, pair.candidate.label), counts, strict=True)
+            names = " and ".join(f"{label} ({counted(count, 'run')})" for label, count in sides if count)
+            sentence = f"{cell.sentence} The value is a lower bound for {names}."
+            bounds = SideCounts(baseline=counts[0], candidate=counts[1])
+            found[name] = structs.replace(cell, lower_bounds=bounds, sentence=sentence)
+    return structs.replace(pair, metrics=found)
+
+
 def _under_conditions(
     table: RunTable,
     pairs: tuple[Pair, ...],
@@ -386,6 +409,7 @@ def _metric_difference(judged: JudgedDifference) -> MetricDifference:
         tasks=found.tasks,
         runs=SideCounts(baseline=found.runs[0], candidate=found.runs[1]),
         missing=SideCounts(baseline=found.missing[0], candidate=found.missing[1]),
+        lower_bounds=SideCounts(baseline=0, candidate=0),
         effect=EffectSize(
             cliffs_delta=delta,
             size=None if delta is None else statistics.size_word(delta),
@@ -580,13 +604,13 @@ def _lettered(label: str, letter: str) -> str:
 def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
     every = list(pair.metrics.values())
     yield pages.text_column("metric", "metric", [catalog()[name].title for name in pair.metrics])
-    for name, title, values in (
-        ("baseline_value", "A", [each.baseline for each in every]),
-        ("candidate_value", "B", [each.candidate for each in every]),
+    for name, title, values, bounds in (
+        ("baseline_value", "A", [each.baseline for each in every], [each.lower_bounds.baseline for each in every]),
+        ("candidate_value", "B", [each.candidate for each in every], [each.lower_bounds.candidate for each in every]),
     ):
         texts = [
-            pages.DASH if value is None else quantity(value, each.unit)
-            for value, each in zip(values, every, strict=True)
+            pages.DASH if value is None else at_least(quantity(value, each.unit), is_bound=bool(bound))
+            for value, each, bound in zip(values, every, bounds, strict=True)
         ]
         yield pages.Column(name=name, title=title, values=values, decimals=6, texts=texts)
     ends = [each.difference for each in every]

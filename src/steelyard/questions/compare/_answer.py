@@ -153,6 +153,8 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     """Runs on these tasks that have a value."""
     missing: SideCounts
     """Runs on shared tasks that have no value."""
+    lower_bounds: SideCounts
+    """Runs on shared tasks whose value is a lower bound."""
     effect: EffectSize
     power_analysis: PowerAnalysis
     by_task: TaskDifferences

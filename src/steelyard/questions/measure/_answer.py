@@ -49,6 +49,8 @@ class Statistics(ShownStatistics, frozen=True, kw_only=True, tag_field="kind", t
 
     intervals: dict[str, Interval] = {}  # noqa: RUF012 # msgspec copies it
     """Intervals of the mean and the median, if requested."""
+    lower_bounds: int = 0
+    """Number of runs whose value is a lower bound; the statistics are lower bounds if there are any."""
     reason: str | None = None
     """Reason if no run has a value, or if the standard deviation is missing."""
 
@@ -62,9 +64,9 @@ class GroupValue(Part, frozen=True, kw_only=True, tag_field="kind", tag="value")
     missing: int = 0
     """Number of runs (or tiers) it is not based on."""
     lower_bounds: int = 0
-    """For totals: number of runs that added only a lower bound."""
+    """Number of runs whose value is only a lower bound."""
     at_least: bool = False
-    """Whether it is a total that is a lower bound, because runs are missing or added only a lower bound."""
+    """Whether it is a lower bound, because runs have only a lower bound or, for totals, are missing."""
     interval: Interval | None = None
     """Its interval, if requested."""
     inputs: dict[str, GroupValue] = {}  # noqa: RUF012 # msgspec copies it

@@ -21,6 +21,7 @@ from steelyard.metrics import (
     constants_of,
     engine_of,
     identical_results,
+    lower_bound_fact,
     run_findings,
     skewed_groups,
     unexpected_run_counts,
@@ -271,7 +272,7 @@ class _Plan:
         inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]
         components = any(metric.name in wanted for metric in known.at("component"))
         needed = [metric.name for metric in runs] + inputs + ["composite_score"]
-        needed += [metric.lower_bound for metric in groups if metric.lower_bound is not None]
+        needed += [fact for metric in (*runs, *groups) if (fact := lower_bound_fact(metric.name)) is not None]
         if components:
             needed += [
                 component_column(type_, what)
@@ -303,7 +304,9 @@ def _group(
 ) -> Group:
     metrics: dict[str, Statistics | GroupValue] = {}
     for declared in plan.shown_runs:
-        metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
+        values = _statistics(place, declared.name, reduced[declared.name], asked=asked)
+        bounds = _lower_bounds(place, declared, reduced) if values.count else 0
+        metrics[declared.name] = msgspec.structs.replace(values, lower_bounds=bounds) if bounds else values
     for declared in plan.shown_groups:
         figures = complete.get(declared.name, reduced)
         inputs = {name: _input(place, declared, name, figures, reduced, asked=asked) for name in declared.inputs}
@@ -358,12 +361,16 @@ def _group_value(place: _Place, declared: Metric, inputs: dict[str, GroupValue],
         return GroupValue(value=None, inputs=inputs, reason=result.reason)
     count = min((part.count for part in inputs.values() if part.count is not None), default=0)
     missing = place.n - count
-    if not declared.is_total:
-        return GroupValue(value=result, count=count, missing=missing, inputs=inputs)
-    flags = None if declared.lower_bound is None else reduced[declared.lower_bound]
-    bounds = 0 if flags is None or isinstance(flags, Missing) else int(_known(flags["sum"][place.index].item()) or 0)
-    at_least = bool(bounds or missing)
+    bounds = _lower_bounds(place, declared, reduced)
+    at_least = bool(bounds or (declared.is_total and missing))
     return GroupValue(value=result, count=count, missing=missing, lower_bounds=bounds, at_least=at_least, inputs=inputs)
+
+
+def _lower_bounds(place: _Place, declared: Metric, reduced: Reduced) -> int:
+    """Number of runs of the group whose value is a lower bound."""
+    fact = lower_bound_fact(declared.name)
+    flags = None if fact is None else reduced[fact]
+    return 0 if flags is None or isinstance(flags, Missing) else int(_known(flags["sum"][place.index].item()) or 0)
 
 
 def _input(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.formatting import NumberFormat, counted, percent, quantity, table_format
+from steelyard.formatting import NumberFormat, at_least, counted, percent, quantity, table_format
 from steelyard.metrics import Metric, catalog
 from steelyard.questions.measure._answer import (
     FIGURES,
@@ -165,8 +165,11 @@ def cell_text(value: Statistics | GroupValue, statistic: str, column: NumberForm
         notes = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
         notes += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
         return f"{text} ({', '.join(notes)})" if notes else text
-    text = column.text(getattr(value, statistic)) + _range_text(value, statistic, column)
-    return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
+    text = at_least(column.text(getattr(value, statistic)), is_bound=bool(value.lower_bounds))
+    text += _range_text(value, statistic, column)
+    notes = [] if value.count in (0, n) else [f"{value.count:,} of {n:,}"]
+    notes += [counted(value.lower_bounds, "lower bound")] if value.lower_bounds else []
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def _group_text(value: GroupValue, column: NumberFormat) -> str:

@@ -13,7 +13,7 @@ from steelyard import (
     pages,  # its names are imported on first use
 )
 from steelyard.errors import NoValidInputError, UsageError
-from steelyard.formatting import exact_percent, interval_name, number_format, quantity
+from steelyard.formatting import at_least, counted, exact_percent, interval_name, number_format, quantity
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
@@ -33,7 +33,7 @@ from steelyard.questions.rank._answer import (
     Ranking as Ranking,
     RankInterval as RankInterval,
 )
-from steelyard.records import Finding, Missing, key_label, one_a_kind
+from steelyard.records import Finding, Missing, Place, key_label, one_a_kind
 
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
@@ -53,6 +53,8 @@ SHOWN_K = (1, 2, 3, 4, 5, 10)
 MAX_LEADERS = 6
 """Number of possible leaders that the sentence names."""
 RANK = "Rank 2-4: {level} confidence set for the rank."
+BOUND_SIGN = "≥"
+BOUND = "≥ marks a lower bound: the cost of some runs is known to be too low."
 PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
 
 
@@ -91,6 +93,12 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     labels = [key_label(keys_by, key) for key in field.keys]
+    counting = field.on_common(samples.tasks)
+    lower_bounds = {
+        name: analysis.lower_bound_runs(table, samples, name, counting, field.size)
+        for name in dict.fromkeys([*named, "cost_usd", "cost_of_pass"])
+    }
+    notes += _bounded_scores(named[0], lower_bounds[named[0]], labels)
     standing, condition_notes = _under_conditions(table, field, standing, keys_by, labels, options)
     notes += condition_notes
     return Ranking(
@@ -116,6 +124,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
             by=keys_by,
             tier_scheme=tier_scheme,
             has_strength=options.order == "bradley-terry",
+            lower_bounds=lower_bounds,
             options=judging,
         ),
         findings=one_a_kind(
@@ -175,6 +184,15 @@ def _either_way(
     message = "rank depends on runs without a verdict; the rank interval covers both ways of counting them"
     notes = [Finding(code="unscored_ranks", severity="info", message=message, where=label) for label in wider]
     return (order_by, best, worst), notes
+
+
+def _bounded_scores(metric: str, bounds: Sequence[int], labels: Sequence[str]) -> list[Finding]:
+    """Groups whose rank follows from a lower bound."""
+    places = tuple(
+        Place(where=label, message=counted(count, "run")) for label, count in zip(labels, bounds, strict=True) if count
+    )
+    message = f"{metric} is a lower bound, so the group may rank differently"
+    return [Finding(code="rank_lower_bound", message=message, places=places)] if places else []
 
 
 def _under_conditions(
@@ -294,7 +312,9 @@ def _columns(answer: Ranking) -> Iterator[Column]:
     if answer.order == "bradley-terry":
         yield pages.number_column("strength", "strength", [group.strength for group in groups], places=2, sign="+")
     scores = [group.score.estimate for group in groups]
-    yield pages.level_column("score", declared.title.lower(), scores, declared.unit)
+    yield _bounded(
+        answer, answer.metrics[0], pages.level_column("score", declared.title.lower(), scores, declared.unit)
+    )
     yield _interval_column(answer, declared.unit)
     costs = {"cost_usd": _cost_column(answer), "cost_of_pass": _cost_of_pass_column(answer)}
     for name in answer.metrics[1:]:
@@ -303,7 +323,7 @@ def _columns(answer: Ranking) -> Iterator[Column]:
             continue
         extra = catalog()[name]
         values = [group.extra_metrics[name] for group in groups]
-        yield pages.level_column(name, extra.title.lower(), values, extra.unit)
+        yield _bounded(answer, name, pages.level_column(name, extra.title.lower(), values, extra.unit))
     yield from costs.values()
     yield pages.Column(
         name="pareto",
@@ -336,7 +356,8 @@ def _interval_column(answer: Ranking, unit: str) -> Column:
 
 def _cost_column(answer: Ranking) -> Column:
     """Return mean costs, with the number of runs they are known for unless that is all of them."""
-    column = pages.level_column("cost_usd", "mean cost", [group.cost_usd for group in answer.groups], "USD")
+    costs = [group.cost_usd for group in answer.groups]
+    column = _bounded(answer, "cost_usd", pages.level_column("cost_usd", "mean cost", costs, "USD"))
     texts = []
     for place, group in enumerate(answer.groups):
         is_partial = group.cost_usd is not None and group.cost_runs != group.runs
@@ -346,13 +367,28 @@ def _cost_column(answer: Ranking) -> Column:
 
 def _cost_of_pass_column(answer: Ranking) -> Column:
     costs = [group.cost_of_pass for group in answer.groups]
-    return replace(pages.level_column("cost_of_pass", "cost of pass", costs, "USD"), spare=2)
+    return replace(
+        _bounded(answer, "cost_of_pass", pages.level_column("cost_of_pass", "cost of pass", costs, "USD")), spare=2
+    )
+
+
+def _bounded(answer: Ranking, metric: str, column: Column) -> Column:
+    """Return the column with lower bounds marked."""
+    texts = [
+        at_least(
+            column.shown(place), is_bound=bool(group.lower_bounds.get(metric)) and column.values[place] is not None
+        )
+        for place, group in enumerate(answer.groups)
+    ]
+    has_bounds = any(group.lower_bounds.get(metric) for group in answer.groups)
+    return replace(column, texts=texts, legend=BOUND if has_bounds else column.legend)
 
 
 def _front_text(group: RankedGroup) -> str:
     if group.pareto_optimal is None or group.pareto_frequency is None:
         return pages.DASH
-    return f"{'* ' if group.pareto_optimal else ''}{quantity(group.pareto_frequency, 'fraction')}"
+    text = f"{'* ' if group.pareto_optimal else ''}{quantity(group.pareto_frequency, 'fraction')}"
+    return f"{text} (cost {BOUND_SIGN})" if group.lower_bounds.get("cost_usd") else text
 
 
 def _passes_table(answer: Ranking) -> Iterator[PageTable]:

@@ -55,6 +55,8 @@ class RankedGroup(Part, frozen=True, kw_only=True):
     """Fraction of bootstrap resamples of tasks in which it is Pareto optimal."""
     extra_metrics: dict[str, float | None]
     """Other requested metrics on the shared tasks; None if no run has a value."""
+    lower_bounds: dict[str, int]
+    """Number of runs whose value is a lower bound, by metric; those metrics are lower bounds too."""
     strength: float | None
     """Bradley-Terry strength; None in other orders."""
     pass_at_k: dict[str, PassEstimate]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,6 +199,10 @@ class Entrants:
         """How many there are."""
         return len(self.keys)
 
+    def on_common(self, tasks: Ints) -> Ints:
+        """The competitor of each run on a common task; `tasks` are those of the runs."""
+        return np.where(self.common[tasks], self.groups, -1)
+
 
 def enter(
     samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_task_coverage: float
@@ -382,12 +386,13 @@ def ranked_groups(
     by: Sequence[str],
     tier_scheme: str | None,
     has_strength: bool,
+    lower_bounds: Mapping[str, Sequence[int]],
     options: StatisticsOptions,
 ) -> tuple[RankedGroup, ...]:
     """Return the ranked groups, best first; ties ordered by key. The first metric is the one ranked by."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
-    counting = np.where(field.common[samples.tasks], field.groups, -1)
+    counting = field.on_common(samples.tasks)
     shown = scores_of(samples, counting, metrics[0], field.figures, level=options.level)
     passed = samples.by_group("pass_rate", field.groups, field.size)
     cost = samples.by_group("cost_usd", field.groups, field.size)
@@ -414,6 +419,7 @@ def ranked_groups(
                 pareto_optimal=front[place][0] if place in front else None,
                 pareto_frequency=front[place][1] if place in front else None,
                 extra_metrics={name: _known(figures[place]) for name, figures in others.items()},
+                lower_bounds={name: counts[place] for name, counts in lower_bounds.items() if counts[place]},
                 strength=float(order_by[place]) if has_strength else None,
                 pass_at_k={str(k): _passes(pair[0], tasks) for k, pair in passes.items()},
                 pass_all_k={str(k): _passes(pair[1], tasks) for k, pair in passes.items()},

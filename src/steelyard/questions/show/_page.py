@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.formatting import counted, quantity
+from steelyard.formatting import at_least, counted, quantity
 from steelyard.questions.explain import ExplainedValue, value_columns
 from steelyard.questions.show._answer import RunDetail
 from steelyard.records import Run, tier_text
@@ -46,9 +46,30 @@ def _sentence(answer: RunDetail) -> str:
     parts += [f"attempt {record.attempt}"] if record.attempt is not None else []
     if tests is not None and tests.total:
         parts.append(f"{tests.total - tests.not_passed:,} of {counted(tests.total, 'test')} passed")
-    parts += [quantity(value, unit) for name, unit in _SHOWN if (value := answer.number(name)) is not None]
+    parts += [
+        at_least(quantity(value, unit), is_bound=_is_bound(answer, name))
+        for name, unit in _SHOWN
+        if (value := answer.number(name)) is not None
+    ]
     parts += [counted(len(answer.calls), "call")] if answer.calls else []
     return ", ".join(parts) + "."
+
+
+def _is_bound(answer: RunDetail, name: str) -> bool:
+    provenance = answer.record.provenance or {}
+    if name == "cost_usd":
+        priced_low = (
+            _has_provenance(answer.numbers, "priced_cost_usd", "lower_bound") and answer.record.cost_usd is None
+        )
+        return bool(answer.record.cost_is_lower_bound) or priced_low
+    return name == "total_tokens" and provenance.get("usage") == "lower_bound"
+
+
+def _has_provenance(parts: Sequence[ExplainedValue], name: str, word: str) -> bool:
+    """Whether an input of this name has this provenance."""
+    return any(
+        (part.name == name and part.provenance == word) or _has_provenance(part.inputs, name, word) for part in parts
+    )
 
 
 _SHOWN = (("cost_usd", "USD"), ("duration_seconds", "s"), ("total_tokens", "tokens"))

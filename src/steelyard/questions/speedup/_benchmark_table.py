@@ -170,6 +170,7 @@ def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, I
 
 
 NO_TESTS = Missing("no test results")
+NO_TEST_RAN = Missing("no test ran")
 
 
 def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
@@ -180,6 +181,8 @@ def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool |
     """
     if tests is None:
         return NO_TESTS
+    if not tests.total:
+        return NO_TEST_RAN  # which is no pass; the harness may have said more
     if oracle is None:
         return tests.not_passed > 0
     mine, theirs = _failing(tests), _failing(oracle)
@@ -285,8 +288,8 @@ class Attempt:
 
     @property
     def fallback(self) -> bool:
-        """Whether the agent is taken to have changed nothing."""
-        return self.success is False
+        """Whether the agent is taken to have changed nothing; the baselines are what they are."""
+        return self.success is False and self.agent.split(":", 1)[0].lower() not in ("nop", "oracle")
 
 
 @dataclass(frozen=True, eq=False)

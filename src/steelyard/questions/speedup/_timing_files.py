@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import msgspec
@@ -42,6 +42,7 @@ from steelyard.sources import (
     NO_BLOCK,
     NOT_THE_DIFFERENCE,
     TimingFile,
+    Trial,
     TrialAgent,
     contradiction,
     contradictions,
@@ -53,6 +54,7 @@ from steelyard.sources import (
     read_timings,
     read_trials,
     snapshot_of,
+    stated_accuracy,
     tests_in,
     tests_of,
     trajectory_of,
@@ -351,7 +353,9 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     # A reference solution in one trial of a task applies to all its trials.
     tests = {trial.task: trial.oracle_tests for trial in reversed(file.trials) if trial.oracle_tests}
     snapshots = {trial.task: trial.oracle_snapshot for trial in reversed(file.trials) if trial.oracle_snapshot}
+    first = len(reading.attempts)
     for trial in file.trials:
+        logs = _trial_logs(path.parent, trial, is_own=file.is_one_trial)
         for key, agent in sorted(trial.agents.items()):
             numbers[trial.task, key] = numbers.get((trial.task, key), 0) + 1
             if agent.contradicting:
@@ -364,14 +368,47 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
                     number=numbers[trial.task, key],
                     oracle_tests=trial.oracle_tests or tests.get(trial.task),
                     oracle_snapshot=trial.oracle_snapshot or snapshots.get(trial.task),
-                    **_stated_of(agent),
+                    **_stated_of(agent, logs, reading),
                 )
             )
+    attempts = reading.attempts[first:]
+    if file.accuracy is not None and all(len(trial.agents) == 1 for trial in file.trials):
+        verdicts = [None if isinstance(attempt.success, Missing) else attempt.success for attempt in attempts]
+        how = "resolved trials of the run"
+        reading.findings.append(
+            stated_accuracy(str(path), stated=file.accuracy, of=len(verdicts), how=how, verdicts=verdicts)
+        )
+    for attempt in attempts:
+        if isinstance(attempt.harness, bool) and attempt.tests is not None:
+            stated = "passed" if attempt.harness else "failed"
+            where = f"{attempt.trial}, {attempt.agent}"
+            if not attempt.tests.total:
+                message = f"no test ran; the reported verdict ({stated}) is used"
+                reading.findings.append(Finding(code="stated_verdict", message=message, where=where))
+            elif attempt.success is not attempt.harness:
+                message = (
+                    f"the reported verdict ({stated}) contradicts the results of tests and snapshot, which are used"
+                )
+                reading.findings.append(Finding(code="stated_verdict", message=message, where=where))
 
 
-def _stated_of(agent: TrialAgent) -> dict[str, Any]:  # Any: the fields of an Attempt
-    """What an FC-Eval file states of one agent in one trial."""
-    cost, length = agent.cost_usd, agent.trajectory_length
+def _trial_logs(folder: Path, trial: Trial, *, is_own: bool) -> list[Path]:
+    """The logs and recordings in the trial's folder, if only one agent worked on it."""
+    parts = [trial.task, trial.name or ""]
+    if len(trial.agents) != 1 or not (is_own or all(PurePath(part).name == part for part in parts)):
+        return []
+    home = folder if is_own else folder.joinpath(*parts)
+    logs = sorted((home / "agent-logs").rglob("*.json")) if (home / "agent-logs").is_dir() else []
+    casts = sorted((home / "sessions").glob("agent*.cast")) if (home / "sessions").is_dir() else []
+    return [path for path in (*logs, *casts) if path.is_file() and not path.is_symlink()]
+
+
+def _stated_of(
+    agent: TrialAgent, logs: Sequence[Path], reading: TimingReading
+) -> dict[str, Any]:  # Any: the fields of an Attempt
+    """What an FC-Eval file states of one agent in one trial, and what its logs show of the trajectory."""
+    cost = agent.cost_usd
+    length, origin = _trajectory(_About(trajectory_length=agent.trajectory_length), logs, reading)
     return {
         "nop": side_of(agent.nop),
         "oracle": None if agent.oracle is None else side_of(agent.oracle),
@@ -381,8 +418,8 @@ def _stated_of(agent: TrialAgent) -> dict[str, Any]:  # Any: the fields of an At
         "harness": agent.harness,
         "cost_usd": NO_COST if cost is None else cost,
         "cost_origin": None if cost is None else "stated",
-        "trajectory_length": NO_TRAJECTORY if length is None else length,
-        "trajectory_origin": None if length is None else "stated",
+        "trajectory_length": length,
+        "trajectory_origin": origin,
     }
 
 

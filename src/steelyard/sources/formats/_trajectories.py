@@ -83,6 +83,8 @@ def _accumulated(entry: Any, path: Path) -> LoggedUsage | None:  # Any: JSON val
 
 
 def _json_length(values: Any) -> int | None:  # Any: JSON values
+    if values in ([], {}) or (isinstance(values, dict) and values.get("steps") == []):
+        return None  # nothing was logged; a recording may show more
     if isinstance(values, dict) and isinstance(values.get("steps"), list):
         return sum(1 for step in values["steps"] if _by_agent(step) and not step.get("is_copied_context"))
     if not isinstance(values, list):

@@ -52,6 +52,8 @@ class Trial:
     oracle_snapshot: Snapshot | None
     last_agent: str | None = None
     """The agent whose tests the log holds; None in results.json, which holds them by agent."""
+    name: str | None = None
+    """The trial's name, which is that of its folder in the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,25 @@ class TrialFile:
     path: str
     trials: tuple[Trial, ...]
     rejected: tuple[Rejected, ...]
+    accuracy: float | None = None
+    """The file's own fraction of resolved trials."""
+    is_one_trial: bool = False
+    """Whether it is the result of one trial, in that trial's folder."""
 
 
 def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     if values is None:
         return "FORMULACODE_RESULT_START" in opened.text
+    return any(_metrics_of(result) is not None for result in _results_in(values))
+
+
+def _results_in(values: Any) -> list[Any]:  # Any: JSON values
+    """The trials of a run's results, or the one of a trial's own."""
     results = values.get("results") if isinstance(values, dict) else None
-    return isinstance(results, list) and any(_metrics_of(result) is not None for result in results)
+    if isinstance(results, list):
+        return results
+    return [values] if _metrics_of(values) is not None else []
 
 
 def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
@@ -89,7 +102,7 @@ def read_trials(opened: OpenedFile) -> TrialFile:
     """The trials in an FC-Eval results.json or log."""
     if opened.values is None:
         return TrialFile(str(opened.path), (_trial_of_log(opened),), ())
-    results: list[Any] = opened.values["results"]  # Any: JSON values
+    results = _results_in(opened.values)
     everyone = sorted({key for result in results for key in _metrics_of(result) or () if not _is_any_baseline(key)})
     trials: list[Trial] = []
     rejected: list[Rejected] = []
@@ -106,7 +119,9 @@ def read_trials(opened: OpenedFile) -> TrialFile:
         else:
             reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}, so its agent is unknown"
             rejected.append(Rejected(path=str(opened.path), reason=reason, code="trial_without_metrics"))
-    return TrialFile(str(opened.path), tuple(trials), tuple(rejected))
+    is_one = results == [opened.values]
+    accuracy = None if is_one else number(opened.values.get("accuracy"))
+    return TrialFile(str(opened.path), tuple(trials), tuple(rejected), accuracy, is_one)
 
 
 def _trial(task: str, result: dict[str, Any], metrics: dict[str, Any]) -> Trial:  # Any: JSON values
@@ -119,12 +134,21 @@ def _trial(task: str, result: dict[str, Any], metrics: dict[str, Any]) -> Trial:
         if is_baseline(key, "oracle"):
             oracle_tests, oracle_snapshot = tests, snapshot
         elif not is_baseline(key, "nop"):
-            stated = payload.get("success")
             # the trial's own verdict is that of the last agent, so among several it belongs to none
             not_scored = alone and "is_resolved" in result and result["is_resolved"] is None
-            harness = NOT_SCORED if not_scored else stated if isinstance(stated, bool) else None
+            harness = NOT_SCORED if not_scored else _stated_verdict(payload, tests)
             agents[key] = _agent(payload, tests, snapshot or NO_BLOCK, harness)
-    return Trial(task, agents, oracle_tests, oracle_snapshot)
+    return Trial(task, agents, oracle_tests, oracle_snapshot, name=text_or_none(result.get("trial_name")))
+
+
+def _stated_verdict(payload: dict[str, Any], tests: TestResults | None) -> bool | None:  # Any: JSON values
+    """The harness's own verdict. No test that ran is no pass, unless the harness calls it one."""
+    success, failed = payload.get("success"), payload.get("pytest_failed")
+    if isinstance(success, bool):
+        return success
+    if isinstance(failed, bool):
+        return False if failed else True if tests is None or not tests.total else None
+    return False if tests is not None and not tests.total else None
 
 
 def _unmeasured(task: str, result: dict[str, Any], everyone: list[str]) -> Trial:  # Any: JSON values
@@ -140,7 +164,7 @@ def _unmeasured(task: str, result: dict[str, Any], everyone: list[str]) -> Trial
         )
         for key in named or everyone
     }
-    return Trial(task, agents, None, None)
+    return Trial(task, agents, None, None, name=text_or_none(result.get("trial_name")))
 
 
 def _is_any_baseline(key: str) -> bool:
@@ -276,7 +300,8 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         # the blocks are those of the last agent; the log lacks the results of the others
         tests = tests_of(blocks["TESTS"]) if key == last else None
         snapshot = (snapshot_of(blocks["SNAPSHOT"]) or NO_BLOCK) if key == last else None
-        agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot)
+        failed = key == last and (tests is None or not tests.total)  # no block, or one without a test
+        agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot, False if failed else None)
     return Trial(_task_of_log(opened.path), agents, None, None, last)
 
 
