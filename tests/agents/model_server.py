@@ -11,7 +11,11 @@ added. A sum that is read back from a log therefore tells which kinds and which 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -23,6 +27,8 @@ from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, 
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 BASES = {"input": 12_000, "cache_read": 6_500, "cache_write": 3_000, "output": 2_400, "reasoning": 1_200}
+RESET_SECONDS = 0.1
+"""Before a connection is reset, so that what was sent before has been read."""
 MAX_CALLS = 9
 """With more calls, sums of different calls and kinds would coincide."""
 KINDS: dict[Api, tuple[str, ...]] = {
@@ -57,6 +63,19 @@ class Step:
     say: str | None = None
 
 
+FaultKind = Literal["reset", "close", "hang", "bad_chunk"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A connection that ends before its answer does."""
+
+    kind: FaultKind
+    """`reset` (RST), `close` (FIN), `hang` (nothing more is sent), or `bad_chunk` (FIN within a chunk)."""
+    is_early: bool = False
+    """Whether nothing of the answer was sent; else the first half of its body."""
+
+
 @dataclass(frozen=True)
 class Script:
     """What the model does: its steps in order, the last one again and again, or a rejection of every call."""
@@ -72,6 +91,8 @@ class Script:
     """Before every answer."""
     hangs_from: int | None = None
     """From this call on, nothing is answered."""
+    faults: Mapping[int, Fault] = field(default_factory=dict)
+    """How the connection ends of these calls."""
     cut_after: int | None = None
     """Bytes of a body after which the connection is closed."""
     is_chunked: bool = False
@@ -195,6 +216,7 @@ def calls_of(count: str) -> list[ServedCall]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    _fault: Fault | None = None
     server: ModelServer
 
     def log_message(self, *_: object) -> None:  # type: ignore[override] # nothing is made of what it is given
@@ -223,6 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.is_over.wait()
             self.close_connection = True
             return
+        self._fault = script.faults.get(call.number)
+        if self._fault is not None and self._fault.is_early:
+            self._break_off(self._fault)
+            return
         if answer is None:
             words = f"rejected by the script: {key}" if script.echoes_key else "rejected by the script"
             message = {"message": words, "type": "scripted", "code": call.status}
@@ -242,21 +268,32 @@ class _Handler(BaseHTTPRequestHandler):
         if status != 200 and self.server.script.retry_after is not None:
             self.send_header("Retry-After", self.server.script.retry_after)
         self.end_headers()
-        if self.command != "HEAD":
+        if self._fault is not None and status == 200:
+            self._send([data[: len(data) // 2]], is_chunked=False)
+            self._break_off(self._fault)
+        elif self.command != "HEAD":
             self._send([data], is_chunked=False)
 
     def _stream(self, events: Sequence[Mapping[str, Any] | str], *, named: bool) -> None:
-        script = self.server.script
+        script, fault = self.server.script, self._fault
+        is_chunked = script.is_chunked or fault is not None
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header(*(("Transfer-Encoding", "chunked") if script.is_chunked else ("Connection", "close")))
+        self.send_header(*(("Transfer-Encoding", "chunked") if is_chunked else ("Connection", "close")))
         self.end_headers()
-        self.close_connection = not script.is_chunked
+        self.close_connection = not is_chunked
         pieces = [stream_event(event, named=named) for event in events]
         if (size := script.piece_bytes) is not None:
             whole = b"".join(pieces)
             pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
-        self._send(pieces, is_chunked=script.is_chunked)
+        if fault is not None:
+            self._send(pieces[: len(pieces) // 2], is_chunked=True)
+            if fault.kind == "bad_chunk":
+                self.wfile.write(b"1000\r\ndata: {")
+                self.wfile.flush()
+            self._break_off(fault)
+            return
+        self._send(pieces, is_chunked=is_chunked)
         if script.is_chunked and not self.close_connection:
             self.wfile.write(b"0\r\n\r\n")
 
@@ -274,6 +311,18 @@ class _Handler(BaseHTTPRequestHandler):
                 if not left:
                     self.close_connection = True
                     return
+
+    def _break_off(self, fault: Fault) -> None:
+        """End the connection as the fault says."""
+        self.close_connection = True
+        if fault.kind == "hang":
+            self.server.is_over.wait()
+        elif fault.kind == "reset":
+            time.sleep(RESET_SECONDS)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, self.connection.fileno())  # the socket is closed at once, and nothing is sent before
+            os.close(nothing)
 
     def _key(self) -> str:
         names = ("Authorization", "x-api-key", "x-goog-api-key")

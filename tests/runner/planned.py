@@ -15,20 +15,30 @@ MODEL = "m-{}"
 """Each trial has a model of its own, so that the model's count says which trial a call was of."""
 
 
-def written_plan(folder: Path, url: str, *, trials: int, marker: str, mode: str = "agent", **settings: object) -> Path:
+def written_plan(
+    folder: Path,
+    url: str,
+    *,
+    trials: int,
+    marker: str,
+    mode: str = "agent",
+    parallel: int = 4,
+    time_limit: str = "60s",
+    **settings: object,
+) -> Path:
     """A plan of so many trials of the shell agent; the marker stands among its arguments."""
     work = folder / "repository"
     work.mkdir(exist_ok=True)
     (work / "agent.sh").write_bytes(SHELL_AGENT)
     models = ", ".join(f'"{MODEL.format(number)}"' for number in range(trials))
-    more = "\n".join(f"{name} = {value!r}" for name, value in settings.items())
+    more = "\n".join(f"{name} = {_toml(value)}" for name, value in settings.items())
     path = folder / "plan.toml"
     path.write_text(
         f"""
 [plan]
 name = "shell"
-parallel = 4
-time_limit = "60s"
+parallel = {parallel}
+time_limit = "{time_limit}"
 retry_wait = "0.1s"
 {more}
 [endpoints.scripted]
@@ -49,6 +59,12 @@ command = ["bash", "agent.sh", "{mode}", "{marker}"]
 """
     )
     return path
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{name} = {_toml(inner)}' for name, inner in value.items())} }}"
+    return repr(value)
 
 
 def started(plan: Path, out: Path, *words: str, command: str = "run") -> subprocess.Popen[bytes]:

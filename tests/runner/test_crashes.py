@@ -84,12 +84,34 @@ def killed(process: subprocess.Popen[bytes], server: ModelServer, chance: random
     process.communicate()
 
 
+def spent(folder: PlanFolder) -> tuple[float, float]:
+    """Dollars that the executions are known to have cost, and what their calls without an end may have cost more."""
+    known = reserved = 0.0
+    for trial in folder.trials():
+        for path in folder.executions(trial.id):
+            outcome = folder.outcome(path)
+            assert outcome is not None
+            known += outcome.result.cost_usd or 0.0
+            assert outcome.result.reserved_usd is not None
+            reserved += outcome.result.reserved_usd
+    return known, reserved
+
+
+def check_spending(folder: PlanFolder, server: ModelServer) -> float:
+    """What the model charged lies between what is known and that with the reserve."""
+    charged = sum(sum(call.usage.values()) for call in server.calls) / 1e6  # every token costs $1 per million
+    known, reserved = spent(folder)
+    assert known - 1e-9 <= charged <= known + reserved + 1e-9
+    return charged
+
+
 def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     marker = f"crash-{os.getpid()}-{seed}"
     folder = PlanFolder(tmp_path / "runs")
     with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
-        plan = written_plan(tmp_path, server.url, trials=trials, marker=marker)
+        budget = {"usd": 1.0 * (trials + kills)}  # more than all calls without an end can have cost
+        plan = written_plan(tmp_path, server.url, trials=trials, marker=marker, budget=budget)
         before: dict[str, tuple[int, int]] = {}
         for _ in range(kills):
             killed(started(plan, folder.root), server, chance)
@@ -107,6 +129,7 @@ def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int) -> None:
         assert folder.finished() == {trial.id for trial in open_plan(plan).trials}
         assert len(folder.finished()) == trials
         check_calls(folder, server)
+        check_spending(folder, server)
         assert {call.key for call in server.calls} == {"Bearer key-of-the-endpoint"}
     assert interrupted(folder) >= kills / 2
     lines = [json.loads(line) for line in (folder.root / "runs.jsonl").read_text().splitlines()]
@@ -121,8 +144,32 @@ def test_a_runner_that_is_killed_thrice_is_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_runner_that_is_killed_fifty_times_is_resumed(tmp_path: Path) -> None:
-    crash_series(tmp_path, trials=200, kills=50, seed=2)
+def test_a_runner_that_is_killed_200_times_is_resumed(tmp_path: Path) -> None:
+    crash_series(tmp_path, trials=300, kills=200, seed=2)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.long)])
+def test_a_killed_runner_exceeds_no_budget_and_goes_on_with_more(tmp_path: Path, kills: int) -> None:
+    chance, marker, parallel = random.Random(kills), f"budget-{os.getpid()}", 4
+    folder, limit, max_call = PlanFolder(tmp_path / "runs"), 0.3 * kills, 0.04
+    with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
+        plan = written_plan(tmp_path, server.url, trials=6 * kills, marker=marker, budget={"usd": limit})
+        for _ in range(kills):
+            killed(started(plan, folder.root), server, chance)
+            until(lambda: not alive(marker))
+        process = started(plan, folder.root)
+        out, err = process.communicate()
+        assert process.returncode == 1, err
+        assert b"raise the budget and run the same command again" in out
+        charged = check_spending(folder, server)
+        _, reserved = spent(folder)
+        assert charged <= limit + reserved + parallel * max_call  # calls in progress when the budget is used up
+        written_plan(tmp_path, server.url, trials=6 * kills, marker=marker, budget={"usd": 100.0 * limit})
+        process = started(plan, folder.root)
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        check_calls(folder, server)
+        check_spending(folder, server)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

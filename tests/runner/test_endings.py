@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from steelyard.records import TestResults, Usage
 from steelyard.runner._execution import ExecutionEvidence
 from steelyard.runner._executor import ending_of
-from steelyard.runner._metering_records import MeteredCall, MeteredCalls
+from steelyard.runner._metering_records import KeyCheck, MeteredCall, MeteredCalls
 from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import VerifyEvidence
 
@@ -174,3 +175,81 @@ def test_who_is_stopped_is_cancelled_whatever_else_is_seen() -> None:
 def test_a_limit_of_time_refused_calls_is_still_the_time_limit() -> None:
     refused = seen(200, ended_by="time_limit", rejection="time_limit", exit_status=1)
     assert ending_of(refused).name == "agent_timeout"
+
+
+def broken(status: int | None, *, was_aborted: bool = False, number: int = 9, **facts: Any) -> MeteredCall:
+    """A call whose answer the endpoint cut, or we or the agent."""
+    ended = {"error": "the connection to the endpoint was lost", "is_lower_bound": True, "ended": NOON, **facts}
+    return MeteredCall(
+        number=number, path="/v1/messages", started=NOON, status=status, was_aborted=was_aborted, **ended
+    )
+
+
+@pytest.mark.parametrize("exit_status", [0, 1])
+@pytest.mark.parametrize("last", [broken(200), broken(None), broken(529, error=None, is_lower_bound=False)])
+def test_an_agent_that_ends_after_a_call_that_broke_is_no_crash(last: MeteredCall, exit_status: int) -> None:
+    evidence = ExecutionEvidence(
+        started_at=NOON,
+        ended_at=NOON,
+        ended_by="itself",
+        exit_status=exit_status,
+        count=MeteredCalls(calls=(*calls(200, 200), last)),
+    )
+    ending = ending_of(evidence)
+    assert short(ending) == ("endpoint_failed", "infrastructure", True, False)
+    assert not ending.is_verified  # else the verdict would decide which executions count
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        (broken(200, ended=NOON), broken(200, was_aborted=True, number=10)),
+        (broken(200, was_aborted=True),),
+        (broken(200, number=1, model_asked="small"),),
+        (broken(400, error=None, is_lower_bound=False),),
+    ],
+)
+def test_a_crash_after_other_calls_is_the_agents(after: tuple[MeteredCall, ...]) -> None:
+    good = tuple(msgspec.structs.replace(call, ended=NOON + timedelta(seconds=1)) for call in calls(200, 200))
+    evidence = ExecutionEvidence(
+        started_at=NOON,
+        ended_at=NOON,
+        ended_by="itself",
+        exit_status=1,
+        count=MeteredCalls(calls=(*good, *after)),
+    )
+    assert ending_of(evidence).name == "agent_crashed"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "codes", "rejected_at"),
+    [
+        ((401, 401), ("", ""), 2),
+        ((401,), ("authentication_error",), 1),
+        ((401,), ("invalid_request_error invalid_api_key",), 1),
+        ((401, 200, 401), ("key_model_access_denied", "", ""), None),  # a key that not every model takes
+        ((403, 403, 403), ("", "", ""), None),
+    ],
+)
+def test_a_key_is_rejected_by_a_401_that_names_it_or_by_two(
+    statuses: tuple[int, ...], codes: tuple[str, ...], rejected_at: int | None
+) -> None:
+    check = KeyCheck()
+    answers = [
+        check.is_rejected(MeteredCall(number=1, path="", started=NOON, status=status, error_code=code))
+        for status, code in zip(statuses, codes, strict=True)
+    ]
+    assert (answers.index(True) + 1 if True in answers else None) == rejected_at
+
+
+@pytest.mark.parametrize(("statuses", "name"), [((401,), "not_started"), ((200, 401), "endpoint_failed")])
+def test_a_rejected_key_stops_the_agent(statuses: tuple[int, ...], name: str) -> None:
+    ending = ending_of(seen(*statuses, rejection="key_rejected", ended_by="endpoint", exit_status=None))
+    assert short(ending) == (name, "infrastructure", False, True)
+
+
+@pytest.mark.parametrize(("was_aborted", "name"), [(False, "endpoint_failed"), (True, "budget_trial")])
+def test_a_budget_reserved_for_broken_calls_is_the_fault_of_who_broke_them(was_aborted: bool, name: str) -> None:
+    count = MeteredCalls(calls=(*calls(200), broken(200, was_aborted=was_aborted)), rejection="unfinished_calls")
+    evidence = ExecutionEvidence(started_at=NOON, ended_at=NOON, ended_by="budget", count=count)
+    assert ending_of(evidence).name == name

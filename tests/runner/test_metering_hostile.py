@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import time
@@ -107,8 +108,6 @@ def test_what_an_agent_says_of_itself_does_not_reach_the_endpoint(tmp_path: Path
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n", "invalid transfer-encoding"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000 + b"\r\n\r\n", "headers larger than"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 20, "no final response"),
-        (b"HTTP/1.1 200 OK\r\n", "connection closed by the endpoint"),
-        (b"", "connection closed by the endpoint"),
     ],
 )
 def test_an_answer_that_is_none_becomes_an_error_of_the_meter(answer: bytes, words: str, tmp_path: Path) -> None:
@@ -121,6 +120,17 @@ def test_an_answer_that_is_none_becomes_an_error_of_the_meter(answer: bytes, wor
     assert words in str(call.error)
     assert "location" not in told.headers
     assert call.is_lower_bound == (b"302" not in answer)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\n", b""])
+def test_an_endpoint_that_closes_closes_for_the_agent(answer: bytes, tmp_path: Path) -> None:
+    with raw_endpoint(answer) as (url, heard), metered(tmp_path, url=url) as proxy:
+        with pytest.raises(http.client.RemoteDisconnected):
+            proxy.ask()
+        (call,) = proxy.count().calls
+        assert len(heard) == 1  # nobody is asked twice
+    assert call.error == "the connection to the endpoint was lost: connection closed by the endpoint"
+    assert call.is_lower_bound
 
 
 def test_an_answer_that_only_announces_another_is_passed_over(tmp_path: Path) -> None:

@@ -182,11 +182,14 @@ def test_hours_are_spent_by_executions(tmp_path: Path) -> None:
     assert len(PlanFolder(tmp_path).finished()) == 5
 
 
-def test_a_cost_that_is_not_known_stops_a_plan_with_a_budget(tmp_path: Path) -> None:
+def test_a_cost_that_is_not_known_stops_the_agent_and_says_why(tmp_path: Path) -> None:
     executor = Scripted(lambda *_: PASSED)  # states tokens, no cost
-    scheduler = scheduled(tmp_path, trials(20), executor, budget=Budget(usd=1.0), parallel=1)
+    listed = trials(20)
+    scheduler = scheduled(tmp_path, listed, executor, budget=Budget(usd=1.0), parallel=1)
     assert len(PlanFolder(tmp_path).finished()) == 1
-    assert scheduler.is_over_budget
+    reason = f"the cost of trial {listed[0].id}, retry 0 is unknown: state the price of its models"
+    assert [text.partition(", or")[0] for text in scheduler.stopped.values()] == [reason]
+    assert not scheduler.is_over_budget
 
 
 def test_a_judge_waits_for_what_it_judges(tmp_path: Path) -> None:

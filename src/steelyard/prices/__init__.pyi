@@ -9,13 +9,17 @@ from ._price_files import (
     price_table_names as price_table_names,
 )
 from ._price_table import (
+    INPUT_KINDS as INPUT_KINDS,
+    NEEDED_KINDS as NEEDED_KINDS,
     PICO_PER_USD as PICO_PER_USD,
     ModelPrices as ModelPrices,
     Period as Period,
+    Pico as Pico,
     Priced as Priced,
     PriceLine as PriceLine,
     PriceTable as PriceTable,
     Rates as Rates,
+    add_pico as add_pico,
     in_usd as in_usd,
     price_lines as price_lines,
 )

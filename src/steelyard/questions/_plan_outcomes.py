@@ -12,6 +12,8 @@ from steelyard.questions.run_list import cost_column, tokens_column
 from steelyard.records import Finding, sum_in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.pages import Column, Page, PageTable
 
 COUNTS = ("trials", "passed", "failed", "no_verdict", "unfinished", "open", "retries", "retried")
@@ -42,11 +44,15 @@ class PlanGroup(Part, frozen=True, kw_only=True):
     retried: int
     """Trials with more than one execution. Retries can bias the results."""
     cost_usd: float | None
-    """Cost of all executions; None if unknown."""
+    """Cost of the last execution of each trial, as in the run records; None if unknown."""
     tokens: int | None
-    """Tokens of all executions; None if unknown."""
+    """Tokens of the last execution of each trial, as in the run records; None if unknown."""
     is_lower_bound: bool
-    """Whether cost and tokens are lower bounds."""
+    """Whether cost and tokens are lower bounds: a call has no end, or the cost or tokens of a trial are unknown."""
+    retry_cost_usd: float | None
+    """Cost of the earlier executions, which is not in the run records; None if there are none, or unknown."""
+    retry_cost_is_lower_bound: bool
+    """Whether the cost of the earlier executions is a lower bound."""
 
 
 class PlanRun(Answer, frozen=True, kw_only=True):
@@ -97,11 +103,13 @@ class PlanRun(Answer, frozen=True, kw_only=True):
             parts.append(f"{unfinished:,} without a result")
         parts += [f"{agent} was stopped: {reason}" for agent, reason in self.stopped.items()]
         if self.is_over_budget:
-            parts.append("the budget is used up")
+            parts.append("the rest of the budget is not enough for another trial")
         if self.spent:
             parts.append(f"spent {self.spent}")
         if self.had_nothing_to_run:
             parts.append("to run trials again, choose a new directory")
+        elif self.is_over_budget:
+            parts.append("raise the budget and run the same command again to resume")
         elif self.done < self.trials:
             parts.append("run the same command again to resume")
         return "; ".join(parts)
@@ -234,8 +242,18 @@ def _group_table(answer: PlanRun) -> PageTable:
             *map(counts, COUNTS),
             cost_column([group.cost_usd for group in groups], bounds),
             tokens_column([group.tokens for group in groups], bounds),
+            *_retry_costs(groups),
         ),
     )
+
+
+def _retry_costs(groups: Sequence[PlanGroup]) -> list[Column]:
+    """The cost of earlier executions, where there are some."""
+    if not any(group.retries for group in groups):
+        return []
+    bounds = [group.retry_cost_is_lower_bound for group in groups]
+    column = cost_column([group.retry_cost_usd for group in groups], bounds)
+    return [replace(column, name="retry_cost_usd", title="cost of retries")]
 
 
 def _forecast_table(answer: PlanOutlook) -> PageTable:

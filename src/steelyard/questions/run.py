@@ -19,7 +19,7 @@ from steelyard.questions._plan_outcomes import (
 from steelyard.questions._question import Names, Options, command_text, doc, question
 from steelyard.questions._run_input import Progress, current_progress
 from steelyard.questions.run_list import RUNS, PlanInput, PlanTrials, more_tasks, of_states, plan_folder, setting_text
-from steelyard.records import Finding, Place, one_a_kind, sum_of_known
+from steelyard.records import Finding, Place, one_a_kind
 from steelyard.runner import (
     OpenedPlan,
     PlanFolder,
@@ -28,8 +28,8 @@ from steelyard.runner import (
     RunSettings,
     TrialState,
     command_shown,
-    cost_of_executions,
     forecasts,
+    known_amounts,
     missing_here,
     open_plan,
     run_plan,
@@ -207,7 +207,7 @@ def _outlook(opened: OpenedPlan, folder: PlanFolder) -> PlanOutlook:
         folder=str(folder.shown),
         trials=sum(each.trials for each in expected),
         done=sum(each.done for each in expected),
-        budget=spending_of(opened.read, states).sentence(),
+        budget=spending_of(opened.read, folder, states).sentence(),
         forecasts=tuple(
             PlanForecast(
                 agent=each.agent,
@@ -245,8 +245,8 @@ def _groups(states: Iterable[TrialState]) -> list[PlanGroup]:
 def _group(states: Sequence[TrialState]) -> PlanGroup:
     trial = states[0].trial
     verdicts = Counter(state.run.verdict if state.run else None for state in states if state.state == "done")
-    executions = [result for state in states for result in state.executions]
-    tokens = sum_of_known(result.usage.total if result.usage is not None else None for result in executions)
+    last = known_amounts(result for state in states for result in state.last)
+    earlier = known_amounts(result for state in states for result in state.earlier)
     return PlanGroup(
         agent=trial.agent,
         model=trial.model,
@@ -262,7 +262,9 @@ def _group(states: Sequence[TrialState]) -> PlanGroup:
         open=sum(state.state == "open" for state in states),
         retries=sum(max(len(state.executions) - 1, 0) for state in states),
         retried=sum(len(state.executions) > 1 for state in states),
-        cost_usd=sum_of_known(cost_of_executions(state) for state in states if state.executions),
-        tokens=None if tokens is None else int(tokens),
-        is_lower_bound=any(result.is_lower_bound for result in executions),
+        cost_usd=last.cost_usd,
+        tokens=last.tokens,
+        is_lower_bound=last.is_lower_bound,
+        retry_cost_usd=earlier.cost_usd,
+        retry_cost_is_lower_bound=earlier.is_lower_bound,
     )

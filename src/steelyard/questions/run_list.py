@@ -23,7 +23,7 @@ from steelyard.runner import (
     PlanTask,
     Trial,
     TrialState,
-    cost_of_executions,
+    known_amounts,
     known_lock,
     list_trials,
     open_plan,
@@ -73,7 +73,11 @@ class PlanTrial(Part, frozen=True, kw_only=True):
     retries: int
     """Executions beyond the first."""
     cost_usd: float | None
-    """Cost of all executions; None if unknown."""
+    """Cost of the last execution, as in the run record; None if unknown."""
+    is_lower_bound: bool
+    """Whether the cost is a lower bound."""
+    retry_cost_usd: float | None
+    """Cost of the earlier executions, which is not in the run record; None if there are none, or unknown."""
     folder: str
     """Directory of the trial."""
 
@@ -165,6 +169,7 @@ def of_states(folder: PlanFolder, states: Iterable[TrialState], *, is_pending: b
 def plan_trial(folder: PlanFolder, state: TrialState) -> PlanTrial:
     """Return a trial with its outcome."""
     trial = state.trial
+    last, earlier = known_amounts(state.last), known_amounts(state.earlier)
     return PlanTrial(
         id=trial.id,
         kind=trial.kind,
@@ -179,7 +184,9 @@ def plan_trial(folder: PlanFolder, state: TrialState) -> PlanTrial:
         verdict=VERDICTS[state.run.verdict if state.run else None] if state.state == "done" else None,
         detail=state.ending.detail if state.ending else None,
         retries=max(len(state.executions) - 1, 0),
-        cost_usd=cost_of_executions(state),
+        cost_usd=last.cost_usd,
+        is_lower_bound=last.is_lower_bound,
+        retry_cost_usd=earlier.cost_usd,
         folder=str(folder.shown / "trials" / trial.id),
     )
 
@@ -225,7 +232,7 @@ def trial_columns(trials: Sequence[PlanTrial]) -> tuple[Column, ...]:
         *texts("ending", "verdict", "task", "agent", "model", "tier", "setting"),
         replace(pages.count_column("attempt", "attempt", [trial.attempt for trial in trials]), spare=1),
         replace(pages.count_column("retries", "retries", [trial.retries for trial in trials]), spare=2),
-        cost_column([trial.cost_usd for trial in trials]),
+        cost_column([trial.cost_usd for trial in trials], [trial.is_lower_bound for trial in trials]),
         *texts("detail"),
     )
 

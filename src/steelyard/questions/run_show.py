@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
@@ -32,13 +34,17 @@ class PlanExecution(Part, frozen=True, kw_only=True):
     detail: str | None
     duration_seconds: float
     calls: int | None
-    """Number of model calls; None if unknown."""
+    """Number of model calls, without those that the endpoint rejected; None if unknown."""
+    failed_calls: int
+    """Number of model calls that the endpoint rejected, or that never reached it."""
     tokens: int | None
     """Tokens of all calls; None if unknown."""
     cost_usd: float | None
     """Cost; None if unknown."""
     is_lower_bound: bool
     """Whether tokens and cost are lower bounds because a call has no end."""
+    reserved_usd: float | None
+    """What calls without an end may have cost in addition, which is charged to the budget; None without a price."""
     folder: str
     """Directory with work, home, output, metering log and verification."""
 
@@ -101,9 +107,11 @@ def _executions(folder: PlanFolder, state: TrialState) -> list[PlanExecution]:
             detail=result.ending.detail,
             duration_seconds=(result.ended_at - result.started_at).total_seconds(),
             calls=result.calls,
+            failed_calls=result.failed_calls,
             tokens=result.usage.total if result.usage is not None else None,
             cost_usd=result.cost_usd,
             is_lower_bound=result.is_lower_bound,
+            reserved_usd=result.reserved_usd,
             folder=str(folder.shown / "trials" / state.trial.id / f"retry-{result.retry}"),
         )
         for result in state.executions
@@ -122,6 +130,14 @@ def page(answer: TrialDetail) -> Page:
     )
 
 
+def _reserves(rows: Sequence[PlanExecution]) -> list[Column]:
+    """The reserves, where there are some."""
+    reserves = [each.reserved_usd for each in rows]
+    if not any(reserves):
+        return []
+    return [replace(cost_column(reserves), name="reserved_usd", title="reserve")]
+
+
 def _execution_table(answer: TrialDetail) -> PageTable:
     rows = answer.executions
 
@@ -137,8 +153,10 @@ def _execution_table(answer: TrialDetail) -> PageTable:
             *texts("ending", "cause"),
             pages.level_column("duration_seconds", "duration", [each.duration_seconds for each in rows], "s"),
             pages.count_column("calls", "calls", [each.calls for each in rows]),
+            pages.count_column("failed_calls", "failed calls", [each.failed_calls for each in rows]),
             tokens_column([each.tokens for each in rows], bounds),
             cost_column([each.cost_usd for each in rows], bounds),
+            *_reserves(rows),
             *texts("detail", "folder"),
         ),
     )

@@ -22,7 +22,7 @@ from steelyard.records import Record
 from steelyard.runner import _relay
 from steelyard.runner._adapters import PLACES, Adapter, filled
 from steelyard.runner._metering_proxy import Admission, MeteringProxy
-from steelyard.runner._metering_records import CallLimits, MeteredCalls
+from steelyard.runner._metering_records import KEY_REJECTED, CallLimits, MeteredCalls
 from steelyard.runner._model_apis import ModelAnswer, ModelQuestion, ask
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier
 from steelyard.runner._programs import program_named
@@ -30,7 +30,7 @@ from steelyard.runner._trial_records import Trial
 from steelyard.sandbox import Content, Isolation, IsolationName, LimitName, Limits, SandboxResult, Stay, printable
 from steelyard.scratch import scratch_folder
 
-EndedBy = Literal["itself", "time_limit", "budget", "cancelled"]
+EndedBy = Literal["itself", "time_limit", "budget", "endpoint", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
     ended_at: datetime
     """Time when all its processes had ended."""
     ended_by: EndedBy
-    """What ended it: `itself`, the time limit, the budget or a cancellation."""
+    """What ended it: `itself`, the time limit, the budget, an endpoint that rejects the key, or a cancellation."""
     exit_status: int | None = None
     """Exit status of the agent; None if it was stopped or did not start."""
     signal: int | None = None
@@ -216,6 +216,8 @@ AGENT_LIMITS = Limits(
 )
 GRACE_SECONDS = 10.0
 """Time for an agent to end after it is interrupted or its calls are rejected."""
+KEY_GRACE_SECONDS = 2.0
+"""The same where the endpoint rejects the key: there is no work to finish."""
 _VERSION_LIMITS = msgspec.structs.replace(AGENT_LIMITS, wall_seconds=60.0, cpu_seconds=60, output_bytes=MIB)
 _RELAY_PORT = 8791
 """Any port works: the sandbox has a private network."""
@@ -234,9 +236,12 @@ class _Clock:
 
     def is_over(self) -> bool:
         now = time.monotonic()
-        if self.ended_by == "itself" and self._admission is not None and self._admission.rejection is not None:
+        rejection = self._admission.rejection if self._admission is not None else None
+        if self.ended_by == "itself" and rejection is not None:
             # Most agents exit when their calls are rejected, and write their logs before they do.
-            self.ended_by, self._deadline = "budget", min(self._deadline, now + GRACE_SECONDS)
+            is_key = rejection == KEY_REJECTED
+            self.ended_by = "endpoint" if is_key else "budget"
+            self._deadline = min(self._deadline, now + (KEY_GRACE_SECONDS if is_key else GRACE_SECONDS))
         if now < self._deadline:
             return False
         if self.ended_by == "itself":

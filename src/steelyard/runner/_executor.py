@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,18 +21,22 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import AbortedError
-from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table, token_cost
+from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, add_pico, cost_of, in_usd, open_price_table, token_cost
 from steelyard.records import Run, calls_in
 from steelyard.runner._execution import ExecutionEvidence, Job, execute_trial, shown_command
 from steelyard.runner._judges import judge_as_agent, judge_trial
 from steelyard.runner._metering_proxy import MeteringProxy
 from steelyard.runner._metering_records import (
+    KEY_REJECTED,
     NO_TOKENS,
+    UNFINISHED_CALLS,
     CallLimits,
     EndpointPriceTable,
     MeteredCall,
     ResolvedEndpoint,
+    charge_of,
     read_call_log,
+    reserve_of,
 )
 from steelyard.runner._plan import PlanRead, value_of
 from steelyard.runner._plan_folder import PlanFolder, machine, read_record, started_at
@@ -80,7 +85,10 @@ def _without_verdict(evidence: ExecutionEvidence) -> Ending:
     calls = evidence.count.calls if evidence.count is not None else ()
     if evidence.ended_by == "cancelled":
         return Ending(name="cancelled", cause="cancelled", detail="cancelled")
-    if evidence.ended_by == "budget" or (evidence.count and evidence.count.rejection in (*_BUDGETS, *_COUNTLESS)):
+    rejection = evidence.count.rejection if evidence.count is not None else None
+    if rejection == KEY_REJECTED:
+        return _key_rejected(calls)
+    if evidence.ended_by == "budget" or rejection in (*_BUDGETS, *_COUNTLESS, UNFINISHED_CALLS):
         return _of_a_rejection(evidence)
     if evidence.start_error is not None:
         detail = f"the agent did not start: {evidence.start_error}"
@@ -91,11 +99,19 @@ def _without_verdict(evidence: ExecutionEvidence) -> Ending:
         return _never_answered(calls, evidence)
     if not calls and evidence.needs_calls:
         return _never_asked(evidence)
+    return _after_calls(calls, evidence)
+
+
+def _after_calls(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
+    """How an execution ended that made its calls, or needed none: by the time limit, the endpoint or the agent."""
     if evidence.ended_by == "time_limit":
         if _is_saturated(calls):
-            detail = f"the time limit was reached; the endpoint rejected {_rejected(calls)} of {len(calls)} calls"
+            detail = f"the time limit was reached; the endpoint failed {_failed(calls)} of {len(calls)} calls"
             return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
         return _agents("agent_timeout", f"the time limit was reached after {_calls(calls)}")
+    if (last := _last_call(calls)) is not None and _is_endpoints_fault(last):
+        detail = f"the agent's last model call failed: {_reason(last)} ({_how_it_ended(evidence)})"
+        return Ending(name="endpoint_failed", cause="infrastructure", is_retried=True, detail=detail)
     if evidence.exit_status != 0:
         return _agents("agent_crashed", _how_it_ended(evidence))
     return Ending(name="not_scored", is_verified=True)
@@ -109,6 +125,11 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
     rejection = evidence.count.rejection if evidence.count is not None else None
     if rejection in _COUNTLESS:
         return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[rejection])
+    if evidence.count is not None and rejection == UNFINISHED_CALLS:
+        detail = "calls without an end may have used up the trial's budget"
+        if any(call.is_lower_bound and not call.was_aborted for call in evidence.count.calls):
+            return Ending(name="endpoint_failed", cause="infrastructure", is_retried=True, detail=detail)
+        return _agents("budget_trial", detail)
     if rejection in _BUDGETS:
         return _agents("budget_trial", f"the trial used up {_BUDGETS[rejection]}")
     return Ending(name="cancelled", cause="cancelled", detail=f"calls were rejected: {rejection or 'budget'}")
@@ -117,7 +138,7 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
 def _never_answered(calls: Sequence[MeteredCall], evidence: ExecutionEvidence) -> Ending:
     last = next((call for call in reversed(calls) if call.status is not None), calls[-1])
     is_final = last.status in NOT_ALLOWED or any(_is_used_up(call) for call in calls)
-    reason = f"status {last.status}" if last.status is not None else last.error or "no response"
+    reason = _reason(last)
     if evidence.ended_by == "time_limit" and _is_saturated(calls) and not is_final:
         detail = f"the time limit was reached; the endpoint rejected all {_calls(calls)} ({reason})"
         return Ending(name="endpoint_saturated", cause="infrastructure", is_retried=True, detail=detail)
@@ -140,21 +161,51 @@ def _is_used_up(call: MeteredCall) -> bool:
     return any(word in (call.error_code or "").lower() for word in _USED_UP)
 
 
-def _rejected(calls: Sequence[MeteredCall]) -> int:
-    return sum(_is_overload(call) for call in calls)
+def _key_rejected(calls: Sequence[MeteredCall]) -> Ending:
+    is_started = any(call.is_successful for call in calls)
+    return Ending(
+        name="endpoint_failed" if is_started else "not_started",
+        cause="infrastructure",
+        stops_agent=True,
+        detail=f"the endpoint rejected the key ({_calls(calls)}, the last with {_reason(calls[-1])})",
+    )
 
 
-def _is_overload(call: MeteredCall) -> bool:
-    """429 or 5xx, or no answer at all, unless we or the agent hung up first."""
-    is_unanswered = call.status is None and not call.was_aborted
-    return call.status == 429 or (call.status or 0) >= 500 or is_unanswered
+def _last_call(calls: Sequence[MeteredCall]) -> MeteredCall | None:
+    """The last call to end of the model that was asked most, unless we or the agent aborted it.
+
+    Other models write titles and summaries, without which an agent can do its work.
+    """
+    if not calls:
+        return None
+    ((model, _),) = Counter(call.model_asked for call in calls).most_common(1)
+    ended = [
+        (call.ended, call.number, call)
+        for call in calls
+        if call.model_asked == model and call.ended and not call.was_aborted
+    ]
+    return max(ended, key=lambda each: each[:2])[2] if ended else None
+
+
+def _reason(call: MeteredCall) -> str:
+    return call.error or (f"status {call.status}" if call.status is not None else "no response")
+
+
+def _failed(calls: Sequence[MeteredCall]) -> int:
+    return sum(_is_endpoints_fault(call) for call in calls)
+
+
+def _is_endpoints_fault(call: MeteredCall) -> bool:
+    """429 or 5xx, no answer at all, or a part of one, unless we or the agent hung up first."""
+    is_broken = not call.was_aborted and (call.status is None or (call.is_successful and call.error is not None))
+    return call.status == 429 or (call.status or 0) >= 500 or is_broken
 
 
 def _is_saturated(calls: Sequence[MeteredCall]) -> bool:
-    """Return whether half of the calls, or the last three, were rejected or got no response."""
+    """Return whether the endpoint failed half of the calls, or the last three."""
     last = calls[-_LAST_CALLS:]
     return bool(calls) and (
-        2 * _rejected(calls) >= len(calls) or (len(last) == _LAST_CALLS and _rejected(last) == _LAST_CALLS)
+        2 * _failed(calls) >= len(calls) or (len(last) == _LAST_CALLS and _failed(last) == _LAST_CALLS)
     )
 
 
@@ -227,6 +278,16 @@ class PlanExecutor:
         evidence = ExecutionEvidence(started_at=began, ended_at=ended, ended_by="cancelled", count=count)
         return self._build_outcome(job, folder, evidence, INTERRUPTED, None)
 
+    def repriced(self, trial: Trial, folder: Path, result: ExecutionResult) -> ExecutionResult:
+        """Return the result with its cost, if that was unknown and the plan has a price now."""
+        if None not in (result.cost_usd, result.reserved_usd) or not (folder / "metering.jsonl").exists():
+            return result
+        calls = read_call_log(folder / "metering.jsonl").calls
+        price_table = self._price_table(self.job(trial).endpoint)
+        known = [charge.pico for call in calls if (charge := charge_of(call, price_table)).pico is not None]
+        cost = in_usd(add_pico(known)) if len(known) == len(calls) else None
+        return msgspec.structs.replace(result, cost_usd=cost, reserved_usd=reserve_of(calls, price_table).usd)
+
     def regraded(self, trial: Trial, folder: Path, stop: threading.Event) -> ExecutionOutcome | None:
         """The same execution with its work verified again; None where nothing is left to verify."""
         evidence = read_record(folder / _EVIDENCE, ExecutionEvidence)
@@ -284,12 +345,16 @@ class PlanExecutor:
             retry=_retry(folder), ending=ending, started_at=evidence.started_at, ended_at=evidence.ended_at
         )
         if (count := evidence.count) is not None:
+            reserve = reserve_of(count.calls, self._price_table(job.endpoint))
             result = msgspec.structs.replace(
                 result,
-                calls=len(count.calls),
+                calls=len(count.served),
+                failed_calls=len(count.calls) - len(count.served),
                 usage=count.usage,
                 cost_usd=cost_usd,
                 is_lower_bound=count.is_lower_bound,
+                reserved_tokens=reserve.tokens,
+                reserved_usd=reserve.usd,
             )
         else:
             result = _with_amounts_of_run(result, run, self._price_table(job.endpoint))

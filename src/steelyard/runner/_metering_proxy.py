@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
@@ -37,21 +38,30 @@ from steelyard.runner._http import (
     response_event,
 )
 from steelyard.runner._metering_records import (
+    KEY_REJECTED,
     REJECTIONS,
     CallBudget,
     CallLimits,
     CallLog,
+    KeyCheck,
     MeteredCall,
     MeteredCalls,
     ResolvedEndpoint,
+    least,
 )
 from steelyard.runner._model_apis import ApiRequest, UsageChunkFilter, UsageReader, error_code_of, request_of
+from steelyard.runner._relay import RESET_MARK
 from steelyard.runner._upstream import NOT_PASSED_BACK, KeyMask, Upstream, swapped
 
 AGENT_SECONDS = 60.0
 """Time that an agent may leave a response unread, which occupies a slot of the endpoint."""
+RESET_POLL_SECONDS = 0.01
 LAST_WORDS_SECONDS = 1.0
 """Time to read on when the agent has disconnected: usage is mostly sent last."""
+
+
+class AgentStalledError(Exception):
+    """The agent leaves a response unread."""
 
 
 class AgentReader(asyncio.StreamReader):
@@ -101,12 +111,23 @@ class AgentSide:
         except ConnectionError:
             return  # the reader is notified too
         except TimeoutError:
-            raise HttpMessageError("the agent did not read the response") from None
+            raise AgentStalledError("the agent did not read the response") from None
 
     async def send_piece(self, piece: bytes) -> None:
         """Send a piece of a body."""
         if piece:
             await self.send(h11.Data(data=piece))
+
+    async def reset(self) -> None:
+        """Reset the connection when all that was sent has been written, as an endpoint does that fails."""
+        transport = self.writer.transport
+        with suppress(OSError):  # the agent may be gone, or not read what is left
+            async with asyncio.timeout(AGENT_SECONDS):
+                while transport.get_write_buffer_size():
+                    await asyncio.sleep(RESET_POLL_SECONDS)
+                while not _is_marked(transport.get_extra_info("socket").fileno()):
+                    await asyncio.sleep(RESET_POLL_SECONDS)
+        transport.abort()
 
     async def send_error(self, status: int, message: str, *headers: tuple[str, str]) -> bool:
         """Send an error of the proxy in a form that every client parses; the connection stays open."""
@@ -118,6 +139,21 @@ class AgentSide:
             self.writer.write(b"".join(self.state.send(event) or b"" for event in events))
             await self.writer.drain()
         return True
+
+
+def _is_marked(descriptor: int) -> bool:
+    """Whether the connection is now reset when it is closed; False where its buffer is full.
+
+    A Unix socket cannot be reset: the relay behind it gets a mark, and resets the agent's connection.
+    """
+    with socket.socket(fileno=os.dup(descriptor)) as agent, open(os.devnull, "rb") as mark:
+        if agent.family != socket.AF_UNIX:
+            agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return True
+        try:
+            return socket.send_fds(agent, [RESET_MARK], [mark.fileno()]) > 0
+        except BlockingIOError:
+            return False
 
 
 MAX_BODY_BYTES = 64 << 20
@@ -172,6 +208,7 @@ class Gate:
     _calls: int = 0
     _bodies: int = 0
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
+    _key: KeyCheck = field(default_factory=KeyCheck)
 
     def connection(self) -> asyncio.StreamReaderProtocol:
         """A protocol for a connection of the agent."""
@@ -199,7 +236,7 @@ class Gate:
                 pass
         except HttpMessageError as problem:
             await agent.send_error(problem.status, str(problem))
-        except (TruncatedMessageError, ConnectionError, asyncio.CancelledError):
+        except (AgentStalledError, TruncatedMessageError, ConnectionError, asyncio.CancelledError):
             pass  # the connection ended, and nothing waits for more
         finally:
             self._workers.discard(worker)
@@ -269,6 +306,8 @@ class Gate:
             temperature=request.temperature,
             seed=request.seed,
             is_streamed=request.is_streamed,
+            request_bytes=len(request.body),
+            max_output_tokens=request.max_output_tokens,
             waited_seconds=round(waited_seconds, 6),
         )
         self.log.begin(call)
@@ -282,12 +321,15 @@ class Gate:
         usage, status = exchange.usage, exchange.status
         usage.end()
         is_successful = status is not None and 200 <= status < 300
+        if is_successful and usage.was_cut and exchange.error is None:
+            exchange.error = "the endpoint ended the stream without its last event"
+        is_lower_bound = exchange.was_sent and (status is None or (is_successful and not usage.is_final))
         ended = msgspec.structs.replace(
             call,
             status=status,
             model_answered=usage.model,
-            usage=usage.usage,
-            is_lower_bound=exchange.was_sent and (status is None or (is_successful and not usage.is_final)),
+            usage=least(usage.usage) if is_lower_bound else usage.usage,
+            is_lower_bound=is_lower_bound,
             first_byte=exchange.first_byte,
             ended=datetime.now(UTC),
             error=exchange.error,
@@ -297,6 +339,8 @@ class Gate:
         self.log.end(ended)
         if reason := self.budget.spend(ended):
             self.log.reject(reason)
+        if self._key.is_rejected(ended):
+            self.log.reject(KEY_REJECTED)
 
     async def _passed_on(self, exchange: _Exchange) -> bool:
         """Whether another request may follow, when the answer is with the agent or could not be had."""
@@ -304,9 +348,16 @@ class Gate:
             await self._pass_on(exchange)
         except (OSError, TruncatedMessageError, HttpMessageError) as problem:
             exchange.error = _problem(problem, was_sent=exchange.was_sent)
-            if exchange.is_answering:
-                return False  # a truncated response is closed as the endpoint closed it
+            is_closed = isinstance(problem, TruncatedMessageError)
+            is_reset = isinstance(problem, ConnectionError) and exchange.was_sent
+            if is_closed or is_reset or exchange.is_answering:  # the agent's connection ends as the endpoint's did
+                if not is_closed:
+                    await exchange.agent.reset()
+                return False
             return await exchange.agent.send_error(504 if isinstance(problem, TimeoutError) else 502, exchange.error)
+        except AgentStalledError as problem:
+            exchange.was_aborted, exchange.error = True, str(problem)
+            return False
         except asyncio.CancelledError:
             exchange.was_aborted = True
             if exchange.agent.reader.is_gone:

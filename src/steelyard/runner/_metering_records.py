@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from steelyard.errors import RecordError
 from steelyard.files import whole_file
-from steelyard.prices import PICO_PER_USD, ModelPrices, Period, PriceTable, Rates
-from steelyard.records import TOKEN_KINDS, Amount, Count, Missing, Record, Usage, add_usage
+from steelyard.prices import (
+    INPUT_KINDS,
+    NEEDED_KINDS,
+    PICO_PER_USD,
+    ModelPrices,
+    Period,
+    Pico,
+    PriceTable,
+    Rates,
+    add_pico,
+    in_usd,
+)
+from steelyard.records import TOKEN_KINDS, Amount, Count, Missing, Record, Usage, add_usage, kinds_of
 from steelyard.runner._plan_records import ApiKind, EndpointPrice, FromOne
 
 
@@ -36,7 +47,17 @@ class ResolvedEndpoint:
     """Price table; None if no price is known."""
 
 
+MAX_OUTPUT_TOKENS = 131_072
+"""Output of a call without an end whose request states no limit: what the models with the longest output allow."""
 NO_TOKENS = Usage(**dict.fromkeys(TOKEN_KINDS, 0))
+
+
+def least(usage: Usage | None) -> Usage | None:
+    """Return the least that a call used whose end is unknown: what it has not stated yet may be none."""
+    if usage is None:
+        return None
+    missing = {kind: 0 for kind in NEEDED_KINDS if getattr(usage, kind) is None}
+    return msgspec.structs.replace(usage, **missing) if len(missing) < len(NEEDED_KINDS) else usage
 
 
 class CallLimits(Record, frozen=True, kw_only=True):
@@ -65,6 +86,10 @@ class MeteredCall(Record, frozen=True, kw_only=True):
     """Value in the request; None if it has none."""
     is_streamed: bool = False
     """Whether a stream was requested."""
+    request_bytes: Count = 0
+    """Bytes of the request body; its tokens are at most as many."""
+    max_output_tokens: Count | None = None
+    """Limit of the output in the request; None if it has none."""
     waited_seconds: Amount = 0.0
     """Time spent waiting for the endpoint's limits."""
     status: int | None = None
@@ -87,6 +112,25 @@ class MeteredCall(Record, frozen=True, kw_only=True):
     """Error code of the endpoint, such as `insufficient_quota`; None if it has none."""
 
     @property
+    def worst_usages(self) -> tuple[Usage, ...]:
+        """Usages of which one costs at least as much as the call: more than stated if its end is unknown.
+
+        Input that the response does not state is one token per byte of the request, of the kind that costs most.
+        """
+        if not self.is_lower_bound:
+            return () if self.usage is None else (self.usage,)
+        stated = self.usage or Usage()
+        limit = MAX_OUTPUT_TOKENS if self.max_output_tokens is None else self.max_output_tokens
+        output = max(limit, (stated.output_tokens or 0) + (stated.reasoning_tokens or 0))
+        if stated.input_tokens is not None:
+            known = {kind: count or 0 for kind, count in zip(TOKEN_KINDS, kinds_of(stated), strict=True)}
+            return (Usage(**{**known, "output_tokens": output, "reasoning_tokens": 0}),)
+        return tuple(
+            Usage(**{**dict.fromkeys(TOKEN_KINDS, 0), "output_tokens": output, kind: self.request_bytes})
+            for kind in INPUT_KINDS
+        )
+
+    @property
     def is_successful(self) -> bool:
         """Whether the endpoint returned a 2xx status."""
         return self.status is not None and 200 <= self.status < 300
@@ -99,6 +143,11 @@ class MeteredCalls(Record, frozen=True, kw_only=True):
     """In the order in which they were forwarded."""
     rejection: str | None = None
     """Why calls were rejected: `trial_usd`, `trial_tokens`, `time_limit`, ...; None if none were."""
+
+    @property
+    def served(self) -> tuple[MeteredCall, ...]:
+        """The calls that the endpoint answered, or may have answered."""
+        return tuple(call for call in self.calls if call.usage is not None or call.is_lower_bound)
 
     @property
     def usage(self) -> Usage | None:
@@ -201,50 +250,124 @@ def read_call_log(path: Path) -> MeteredCalls:
     return MeteredCalls(calls=tuple(calls[number] for number in sorted(calls)), rejection=rejection)
 
 
+KEY_REJECTED = "key_rejected"
+UNFINISHED_CALLS = "unfinished_calls"
 REJECTIONS = {
     "trial_usd": "the dollar budget of this trial is used up",
     "trial_tokens": "the token budget of this trial is used up",
     "usage_unknown": "the endpoint does not report usage, so the budget of this trial cannot be enforced",
+    KEY_REJECTED: "the endpoint rejected the key of this plan",
+    UNFINISHED_CALLS: "calls without an end may have used up the budget of this trial",
     "price_unknown": "the price of the responding model is unknown, so the budget of this trial cannot be enforced",
     "too_many_calls": "this trial reached its maximum number of calls",
     "time_limit": "this trial reached its time limit",
 }
 """Messages to the agent when a call is rejected."""
+_OF_KEYS = ("authentication_error", "invalid_api_key", "unauthenticated")
+"""What endpoints call the error of a wrong key; others answer 401 for a model that the key may not use, too."""
+
+
+class KeyCheck:
+    """Decides from the statuses of an execution's calls whether the endpoint takes the key at all."""
+
+    def __init__(self) -> None:
+        self._rejected = 0
+
+    def is_rejected(self, call: MeteredCall) -> bool:
+        """Whether no call can succeed: a 401 that names the key, or the second 401 in a row."""
+        self._rejected = self._rejected + 1 if call.status == 401 else 0
+        names_key = any(word in (call.error_code or "").lower() for word in _OF_KEYS)
+        return self._rejected > 1 or (call.status == 401 and names_key)
+
+
+class CallCharge(NamedTuple):
+    """What a call is charged to a budget: what is known, and a reserve for what a call without an end may have used."""
+
+    tokens: int = 0
+    reserved_tokens: int = 0
+    pico: Pico | None = 0
+    """Known cost; None without a price."""
+    reserved_pico: Pico | None = 0
+    """Cost of the worst case beyond the known cost; None without a price."""
+
+
+def charge_of(call: MeteredCall, price_table: PriceTable | None) -> CallCharge:
+    """Return the charge of a call; the worst case of a call without an end is the most expensive of its usages."""
+    worst = call.worst_usages
+    if not worst:
+        return CallCharge()
+    tokens = 0 if call.usage is None else call.usage.total or 0
+    reserved = max(0, max(usage.total or 0 for usage in worst) - tokens)
+    known = 0 if call.usage is None else _pico(call, call.usage, price_table)
+    prices = [price for usage in worst if (price := _pico(call, usage, price_table)) is not None]
+    if known is None and call.is_lower_bound:
+        known = 0  # a part of the usage has no price, but the worst case may
+    if known is None or not prices:
+        return CallCharge(tokens, reserved, None, None)
+    return CallCharge(tokens, reserved, known, max(0, max(prices) - known))
+
+
+def _pico(call: MeteredCall, usage: Usage, price_table: PriceTable | None) -> Pico | None:
+    if price_table is None:
+        return None
+    cost = price_table.pico(usage, model=call.model_answered or call.model_asked, at=call.started)
+    return None if isinstance(cost, Missing) else cost
+
+
+class Reserve(NamedTuple):
+    """What calls without an end may have used beyond what is known."""
+
+    calls: int
+    """Number of these calls."""
+    tokens: int
+    usd: float | None
+    """None without a price."""
+
+
+def reserve_of(calls: Iterable[MeteredCall], price_table: PriceTable | None) -> Reserve:
+    """Return the reserve for the calls without an end."""
+    charges = [charge_of(call, price_table) for call in calls if call.is_lower_bound]
+    known = [charge.reserved_pico for charge in charges if charge.reserved_pico is not None]
+    usd = in_usd(add_pico(known)) if len(known) == len(charges) else None
+    return Reserve(len(charges), sum(charge.reserved_tokens for charge in charges), usd)
 
 
 class CallBudget:
     """Budget of the calls of one execution.
 
-    It is checked before each call: an execution overspends by the calls that are open when the limit is reached.
+    It is checked before each call: an execution overspends by the calls that are open when the limit is reached. A call
+    without an end is charged at its worst case.
     """
 
     def __init__(self, limits: CallLimits, price_table: PriceTable | None) -> None:
         self._limits = limits
         self._price_table = price_table
-        self._tokens = 0
-        self._pico: int | Decimal = 0
+        self._spent: dict[str, list[Decimal]] = {"tokens": [Decimal(0)] * 2, "usd": [Decimal(0)] * 2}
+        """By unit: what is known, and that with the reserve."""
 
     def spend(self, call: MeteredCall) -> str | None:
         """Return why no other call may follow; None while budget is left."""
         limits = self._limits
-        if not call.is_successful or (limits.usd is None and limits.tokens is None):
+        if limits.usd is None and limits.tokens is None:
             return None
-        if call.usage is None:
-            # A truncated response might have reported usage; a complete one without usage never will.
-            return "usage_unknown" if call.error is None else None
-        self._tokens += call.usage.total or 0
-        if limits.tokens is not None and self._tokens >= limits.tokens:
-            return "trial_tokens"
-        return None if limits.usd is None else self._spend_usd(call, limits.usd)
+        if call.is_successful and call.usage is None and call.error is None:
+            return "usage_unknown"  # a truncated response might have reported usage; a complete one never will
+        charge = charge_of(call, self._price_table)
+        if reason := self._charge("tokens", charge.tokens, charge.reserved_tokens, limits.tokens):
+            return reason
+        if limits.usd is None:
+            return None
+        if charge.pico is None or charge.reserved_pico is None:
+            return "price_unknown"
+        return self._charge("usd", charge.pico, charge.reserved_pico, Decimal(str(limits.usd)) * PICO_PER_USD)
 
-    def _spend_usd(self, call: MeteredCall, limit: float) -> str | None:
-        if self._price_table is None or call.usage is None:
-            return "price_unknown"
-        cost = self._price_table.pico(call.usage, model=call.model_answered or call.model_asked, at=call.started)
-        if isinstance(cost, Missing):
-            return "price_unknown"
-        self._pico += cost
-        return "trial_usd" if self._pico >= Decimal(str(limit)) * PICO_PER_USD else None
+    def _charge(self, unit: str, known: Pico, reserved: Pico, limit: Decimal | int | None) -> str | None:
+        spent = self._spent[unit]
+        spent[0] += known
+        spent[1] += known + reserved
+        if limit is None or spent[1] < limit:
+            return None
+        return f"trial_{unit}" if spent[0] >= limit else UNFINISHED_CALLS
 
 
 _FIELDS = {

@@ -25,6 +25,9 @@ MAX_MODEL_LENGTH = 200
 UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 """What reading a JSON text that is none, or is nested without end, ends in."""
 MAX_ERROR_LENGTH = 100
+_MAX_COUNT = 1_000_000
+"""A larger limit of tokens is none."""
+_RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _EVENT_END = re.compile(rb"\n\r?\n")
 
 
@@ -68,12 +71,19 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
 
 
+class _Feedback(msgspec.Struct, rename="camel"):
+    """Why a prompt has no answer."""
+
+    block_reason: str | None = None
+
+
 class _Generated(msgspec.Struct, rename="camel"):
     """An answer of Gemini, or a part of one."""
 
     model_version: str | None = None
     usage_metadata: GeminiUsage | None = None
     candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = None
 
 
 class _ErrorBody(msgspec.Struct):
@@ -144,6 +154,8 @@ class UsageReader:
         """Model name in the response."""
         self.is_final = False
         """Whether the usage is that of the whole answer; a stream that was cut has stated less, or nothing."""
+        self.has_ended = False
+        """Whether the event that ends a stream was read, or a whole answer."""
         self._stated: ProviderUsage | ClaudeUsage | GeminiUsage | None = None
         self._whole: bytearray | None = None
         self._events: EventSplitter | None = None
@@ -175,6 +187,11 @@ class UsageReader:
             self._whole.clear()
 
     @property
+    def was_cut(self) -> bool:
+        """Whether a stream was read that stopped before the event that ends it."""
+        return self._events is not None and not self.has_ended
+
+    @property
     def usage(self) -> Usage | None:
         """The tokens stated so far; None when none were."""
         usage = None if self._stated is None else self._stated.disjoint()
@@ -182,6 +199,7 @@ class UsageReader:
 
     def _take_event(self, event: bytes) -> None:
         data = data_of(event)
+        self.has_ended |= data == b"[DONE]"
         if data.startswith(b"{"):
             try:
                 part = _DECODERS[self.kind].decode(data)
@@ -198,30 +216,37 @@ class UsageReader:
         for part in parts:
             self._take(part)
         self.is_final = self._stated is not None
+        self.has_ended = True
 
     def _take(self, part: _Part) -> None:
         match part:
             case _Chat():
                 self._name(part.model)
+                self.has_ended |= _has_ended(part.choices or [])
                 if part.usage is not None:
                     # Some servers state usage along the way; the last one is that of all.
                     self._stated, self.is_final = part.usage, not part.choices or _has_ended(part.choices)
             case _ResponseEvent():
                 stated = part.response or part
                 self._name(stated.model)
+                self.has_ended |= part.type in _RESPONSE_ENDS
                 if stated.usage is not None:
                     self._stated, self.is_final = stated.usage, True
             case _MessageEvent():
                 stated_in = part.message or part
                 self._name(stated_in.model)
+                self.has_ended |= part.type == "message_stop"
                 if stated_in.usage is not None:
                     self._stated = _updated(self._stated, stated_in.usage)
                     self.is_final = part.type == "message_delta"
             case _Generated():
                 self._name(part.model_version)
+                is_last = any(candidate.finish_reason for candidate in part.candidates or ())
+                self.has_ended |= is_last or (
+                    part.prompt_feedback is not None and bool(part.prompt_feedback.block_reason)
+                )
                 if part.usage_metadata is not None:
-                    self._stated = part.usage_metadata
-                    self.is_final = any(candidate.finish_reason for candidate in part.candidates or ())
+                    self._stated, self.is_final = part.usage_metadata, is_last
 
     def _name(self, model: str | None) -> None:
         if model:
@@ -328,6 +353,8 @@ _TAKEN: dict[ApiKind, tuple[_Api, ...]] = {
 class _Configuration(msgspec.Struct):
     temperature: Any = None  # Any: whatever an agent writes
     seed: Any = None
+    max_output: Any = msgspec.field(name="maxOutputTokens", default=None)
+    answers: Any = msgspec.field(name="candidateCount", default=None)
 
 
 class _Body(msgspec.Struct):
@@ -338,6 +365,10 @@ class _Body(msgspec.Struct):
     seed: Any = None
     stream: Any = None
     stream_options: Any = None
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    max_output_tokens: Any = None
+    answers: Any = msgspec.field(name="n", default=None)
     configuration: _Configuration | None = msgspec.field(name="generationConfig", default=None)
 
 
@@ -359,6 +390,8 @@ class ApiRequest:
     model: str | None = None
     temperature: float | None = None
     seed: int | None = None
+    max_output_tokens: int | None = None
+    """Limit of the output in the request; None if it has none."""
     is_streamed: bool = False
     adds_usage: bool = False
     """Whether the stream is asked to state its usage although the agent did not ask for it."""
@@ -409,9 +442,25 @@ def _with_facts(request: ApiRequest) -> ApiRequest:
         model=decoded.model[:MAX_MODEL_LENGTH] if isinstance(decoded.model, str) else request.model,
         temperature=_number(sent.temperature),
         seed=sent.seed if isinstance(sent.seed, int) and abs(sent.seed) < 1 << 63 else None,
+        max_output_tokens=_max_output(decoded, request.path),
         is_streamed=is_streamed,
         adds_usage=adds_usage,
     )
+
+
+def _max_output(body: _Body, path: str) -> int | None:
+    """Return the limit of all answers to the request together."""
+    if path.endswith(("/embeddings", ":embedContent")):
+        return 0
+    stated = body.max_completion_tokens, body.max_output_tokens, body.max_tokens
+    limits = (*stated, body.configuration.max_output) if body.configuration else stated
+    limit = next((value for value in limits if _is_count(value)), None)
+    answers = body.configuration.answers if body.configuration else body.answers
+    return None if limit is None else limit * (answers if _is_count(answers) else 1)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_COUNT
 
 
 def _number(value: object) -> float | None:
@@ -424,7 +473,7 @@ def _asking_for_usage(body: bytes, options: dict[str, Any]) -> bytes:  # Any: th
     return msgspec.json.encode({**values, "stream_options": {**options, "include_usage": True}})
 
 
-MAX_TOKENS = 8_192
+DEFAULT_OUTPUT_TOKENS = 8_192
 """Asked for where the API demands a number and the plan names none."""
 _MAX_ANSWER = 64 << 20
 _ANSWER = msgspec.json.Decoder(dict[str, Any])  # Any: JSON of a model server
@@ -480,7 +529,7 @@ class ModelQuestion:
             sent.pop("seed", None)  # the API has none
             if system is not None:
                 more["system"] = system
-            return {"model": self.model, "max_tokens": most or MAX_TOKENS, "messages": turns, **sent, **more}
+            return {"model": self.model, "max_tokens": most or DEFAULT_OUTPUT_TOKENS, "messages": turns, **sent, **more}
         if self.kind == "responses":
             sent.pop("seed", None)
             if system is not None:

@@ -12,16 +12,16 @@ import msgspec
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.option_names import option
-from steelyard.records import Failure, Finding, Run, encode_run, sum_of_known
+from steelyard.records import Failure, Finding, Run, encode_run, exact_quotient
 from steelyard.runner._execution import agent_version, isolation_for, missing_program
-from steelyard.runner._executor import executing, regrade
+from steelyard.runner._executor import PlanExecutor, executing, regrade
 from steelyard.runner._judges import completed_runs
 from steelyard.runner._measurement import Progress, measure_sides, trials_running
 from steelyard.runner._plan import ORACLE, PlanRead, key_mistakes, load_plan, unknown_urls
 from steelyard.runner._plan_folder import PlanFolder, checked_drift, known_lock, lock_of, locked, plan_path
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_digest, program_named
-from steelyard.runner._scheduler import Finished, PlanProgress, Scheduler, Spending
+from steelyard.runner._scheduler import Finished, PlanProgress, Scheduler, Spending, settled
 from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial
 from steelyard.runner._trials import trials_of
 
@@ -41,6 +41,16 @@ class TrialState:
     run: Run | None = None
     findings: tuple[Finding, ...] = ()
     judgment: dict[str, object] | None = None
+
+    @property
+    def last(self) -> tuple[ExecutionResult, ...]:
+        """The execution that the Run is of; none where there is none."""
+        return self.executions[-1:]
+
+    @property
+    def earlier(self) -> tuple[ExecutionResult, ...]:
+        """The executions before it, which count toward the budget alone."""
+        return self.executions[:-1]
 
 
 def trial_states(folder: PlanFolder, trials: Iterable[Trial]) -> Iterator[TrialState]:
@@ -134,7 +144,8 @@ def forecasts(read: PlanRead, states: Iterable[TrialState]) -> list[Forecast]:
 def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialState]) -> Forecast:
     done = [state for state in states if state.state == "done"]
     to_run = len(states) - len(done)
-    costs = [cost for state in done if (cost := cost_of_executions(state)) is not None]
+    amounts = [known_amounts(state.executions) for state in done]
+    costs = [each.cost_usd for each in amounts if each.cost_usd is not None and not each.is_lower_bound]
     budget = read.plan.plan.budget
     cap = budget.trial_usd if budget is not None else None
     low: float | None = None
@@ -152,9 +163,30 @@ def _forecast(read: PlanRead, agent: str, model: str | None, states: list[TrialS
     return Forecast(agent, model, len(states), len(done), low, high, basis, states[0])
 
 
-def cost_of_executions(state: TrialState) -> float | None:
-    """What all executions of a trial cost; None where one of them has no known cost."""
-    return sum_of_known(result.cost_usd for result in state.executions)
+@dataclass(frozen=True)
+class KnownAmounts:
+    """What executions are known to have cost and used."""
+
+    cost_usd: float | None
+    """None where no cost is known."""
+    tokens: int | None
+    """None where no tokens are known."""
+    is_lower_bound: bool
+    """Whether it is the least: an execution has a call without an end, or no known cost or tokens."""
+
+
+def known_amounts(executions: Iterable[ExecutionResult]) -> KnownAmounts:
+    """What the executions are known to have cost and used together."""
+    listed = list(executions)
+    costs = [result.cost_usd for result in listed if result.cost_usd is not None]
+    tokens = [result.usage.total for result in listed if result.usage is not None and result.usage.total is not None]
+    return KnownAmounts(
+        cost_usd=exact_quotient(costs, 1) if costs else None,
+        tokens=sum(tokens) if tokens else None,
+        is_lower_bound=any(result.is_lower_bound for result in listed)
+        or 0 < len(costs) < len(listed)
+        or 0 < len(tokens) < len(listed),
+    )
 
 
 PlanProgressCallback: TypeAlias = Callable[[PlanProgress], None]
@@ -238,8 +270,9 @@ def run_plan(opened: OpenedPlan, folder: PlanFolder, settings: RunSettings) -> P
     kept = {} if settings.is_regrade else _digests(read, _uses(read, trials))
     findings = _set_up(opened, folder, {**kept, **versions}, accept_drift=settings.accept_drift)
     parallel = settings.parallel or plan.parallel
-    spending = spending_of(read, states, parallel=parallel)
     with executing(read, endpoints, versions, no_sandbox=settings.no_sandbox) as executor:
+        _settle(folder, states, executor)
+        spending = spending_of(read, folder, trial_states(folder, opened.trials), parallel=parallel)
         scheduler = Scheduler(
             folder,
             [trial for trial in trials if trial.kind == "judge" or not settings.is_regrade],
@@ -282,13 +315,32 @@ def _omitted(folder: PlanFolder, trials: Iterable[Trial]) -> Iterator[Finding]:
         yield Finding(code="results_omitted", severity="info", message=message, where=str(folder.shown), count=count)
 
 
-def spending_of(read: PlanRead, states: Iterable[TrialState], *, parallel: int = 1) -> Spending:
-    """The plan's budget, with what the executions of all trials took so far."""
+def _settle(folder: PlanFolder, states: Iterable[TrialState], executor: PlanExecutor) -> None:
+    """Give executions whose runner was stopped an outcome, so that the budget knows what they spent."""
+    for state in states:
+        trial = state.trial
+        if state.state == "done" or len(state.executions) == len(folder.executions(trial.id)):
+            continue
+        if folder.claim(trial.id):  # else another runner is at it
+            try:
+                for _ in settled(folder, trial, executor):
+                    pass
+            finally:
+                folder.release(trial.id)
+
+
+def spending_of(read: PlanRead, folder: PlanFolder, states: Iterable[TrialState], *, parallel: int = 1) -> Spending:
+    """The plan's budget, with what the executions of all trials took so far.
+
+    A cost that had no price when the execution ended may have one in the plan now.
+    """
+    executor = PlanExecutor(read, proxy=None, versions={})
     metered = [label for label, use in read.workers.items() if read.endpoint_of(use)]
     spending = Spending(read.plan.plan.budget, metered, parallel=parallel)
     for state in states:
         for result in state.executions:
-            spending.add(state.trial, result)
+            place = folder.trial(state.trial.id) / f"retry-{result.retry}"
+            spending.add(state.trial, executor.repriced(state.trial, place, result))
     return spending
 
 

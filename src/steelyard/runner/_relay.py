@@ -13,12 +13,15 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import sys
 import time
 
 PIECE_BYTES = 1 << 16
 NOT_STARTED = 127
 PAUSE_SECONDS = 0.05
+RESET_MARK = b"!"
+"""Byte with which the metering proxy sends a file: not data, but the sign to reset the agent's connection."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -29,20 +32,37 @@ class Way:
         self.source, self.target = source, target
         self.waiting = b""
         self.is_open = True
+        self.is_reset = False
 
     def move(self, events: int, other_events: int) -> None:
         """Reads when there is something to read and nothing waits; writes what waits."""
         if events & selectors.EVENT_READ and not self.waiting and self.is_open:
-            self.waiting = self.source.recv(PIECE_BYTES)
+            self.waiting = self._received()
             if not self.waiting:
                 self.is_open = False
-                self.target.shutdown(socket.SHUT_WR)
+                if not self.is_reset:
+                    self.target.shutdown(socket.SHUT_WR)
             other_events |= selectors.EVENT_WRITE  # mostly it can be written at once; if not, it waits
         if self.waiting and other_events & selectors.EVENT_WRITE:
             try:
                 self.waiting = self.waiting[self.target.send(self.waiting) :]
             except BlockingIOError:
                 return
+        if self.is_reset and not self.waiting:
+            self.target.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raise ConnectionResetError  # both sides are closed, the agent's with a reset
+
+    def _received(self) -> bytes:
+        """What was read. A file that comes with it says that the endpoint reset its connection after all of it."""
+        if self.source.family != socket.AF_UNIX:
+            return self.source.recv(PIECE_BYTES)
+        data, files, _, _ = socket.recv_fds(self.source, PIECE_BYTES, 1)
+        for file in files:
+            os.close(file)
+        if not files:
+            return data
+        self.is_reset, self.is_open = True, False
+        return data[: -len(RESET_MARK)]
 
 
 class Relay:

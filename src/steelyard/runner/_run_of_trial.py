@@ -165,13 +165,13 @@ def _is_lower_bound(run: Run) -> bool:
 
 def _from_proxy(count: MeteredCalls, provenance: dict[str, Provenance]) -> dict[str, Any]:  # Any: a Run's fields
     """Return metered calls and tokens, which replace those of the logs, and the cost derived from them."""
-    answered = [call for call in count.calls if call.usage is not None or call.is_lower_bound]
     calls = tuple(
-        Call(model=call.model_answered or call.model_asked, at=call.started, usage=call.usage) for call in answered
+        Call(model=call.model_answered or call.model_asked, at=call.started, usage=call.usage) for call in count.served
     )
     provenance["usage"] = "lower_bound" if count.is_lower_bound else "counted"
     provenance.pop("cost_usd", None)
-    usage = None if calls else NO_TOKENS  # no call was served
+    # Of calls without an end, some state no tokens: what the others used is the least that the run used.
+    usage = count.usage if count.is_lower_bound or not calls else None
     return {"calls": calls or None, "usage": usage, "cost_usd": None}
 
 

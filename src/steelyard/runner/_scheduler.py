@@ -36,14 +36,27 @@ class Amounts:
 
 
 UNITS = ("usd", "tokens", "hours")
+_UNKNOWN = {
+    "usd": "the cost of trial {trial} is unknown: state the price of its models, or set a budget in tokens",
+    "tokens": "the tokens of trial {trial} are unknown: set a budget in hours",
+}
 _WORDS = {"usd": "${:,.2f}", "tokens": "{:,.0f} tokens", "hours": "{:.2f} hours"}
 
 
 def amounts_of(result: ExecutionResult) -> Amounts:
-    """What an execution spent."""
+    """What an execution is known to have spent. Where calls have no end, that is the least."""
     tokens = result.usage.total if result.usage is not None else None
+    cost = result.cost_usd
+    if result.is_lower_bound:
+        tokens = tokens or 0
+        cost = 0.0 if cost is None and result.reserved_usd is not None else cost
     hours = (result.ended_at - result.started_at).total_seconds() / _SECONDS_AN_HOUR
-    return Amounts(usd=result.cost_usd, tokens=tokens, hours=hours)
+    return Amounts(usd=cost, tokens=tokens, hours=hours)
+
+
+def reserve_of(result: ExecutionResult) -> Amounts:
+    """What the calls of an execution that have no end may have spent in addition."""
+    return Amounts(usd=result.reserved_usd, tokens=result.reserved_tokens, hours=0.0)
 
 
 class Spending:
@@ -59,10 +72,13 @@ class Spending:
         """Labels of the agents that call models; the others spend time alone."""
         self._parallel = parallel
         self._spent = dict.fromkeys(UNITS, 0.0)
+        self._kept = dict.fromkeys(UNITS, 0.0)
+        """What is kept back for calls without an end."""
         self._reserved: dict[str, Amounts] = {}
         self._most: dict[Kind, dict[str, float]] = {}
-        self.unknown: str | None = None
-        """The execution whose cost is not known although there is a budget for it; nothing is started any more."""
+        self.unknown: dict[str, str] = {}
+        """Agents of which an execution has no known cost although there is a budget for it, with the reason; no trial
+        of theirs is started."""
 
     @property
     def limits(self) -> Amounts:
@@ -71,20 +87,27 @@ class Spending:
 
     @property
     def spent(self) -> Amounts:
-        """What was spent."""
+        """What is known to have been spent."""
         return Amounts(**self._spent)
+
+    @property
+    def kept(self) -> Amounts:
+        """What calls without an end may have spent in addition; the budget has to allow for it."""
+        return Amounts(**self._kept)
 
     def add(self, trial: Trial, result: ExecutionResult) -> None:
         """Count an execution."""
-        amounts = amounts_of(result)
+        amounts, reserve = amounts_of(result), reserve_of(result)
         most = self._most.setdefault((trial.agent, trial.model), {})
         for unit in UNITS:
-            amount = getattr(amounts, unit)
+            amount, kept = getattr(amounts, unit), getattr(reserve, unit)
             if amount is not None:
                 self._spent[unit] += amount
                 most[unit] = max(most.get(unit, 0.0), amount)
-            elif getattr(self.limits, unit) is not None and trial.agent in self._metered:
-                self.unknown = f"{trial.sentence}, retry {result.retry}: {unit} unknown"
+            if kept is not None:
+                self._kept[unit] += kept
+            if None in (amount, kept) and getattr(self.limits, unit) is not None and trial.agent in self._metered:
+                self.unknown[trial.agent] = _UNKNOWN[unit].format(trial=f"{trial.id}, retry {result.retry}")
 
     def release(self, trial: Trial) -> None:
         """The trial runs no longer."""
@@ -92,7 +115,7 @@ class Spending:
 
     def reserve(self, trial: Trial) -> Amounts | None:
         """What the trial may spend, now set apart for it; None where what it is expected to spend does not fit."""
-        if self.unknown is not None:
+        if trial.agent in self.unknown:
             return None
         allowed = {unit: self._share(trial, unit) for unit in UNITS}
         if any(share is not None and share <= 0 for share in allowed.values()):
@@ -111,7 +134,7 @@ class Spending:
         if limit is None or (unit != "hours" and trial.agent not in self._metered):
             return cap if unit != "hours" else None
         reserved = sum_in_order(getattr(each, unit) or 0.0 for each in self._reserved.values())
-        left = limit - self._spent[unit] - reserved
+        left = limit - self._spent[unit] - self._kept[unit] - reserved
         expected = self._most.get((trial.agent, trial.model), {}).get(unit, hours if unit == "hours" else 0.0)
         if expected > left:
             return 0.0
@@ -125,12 +148,14 @@ class Spending:
 
     def sentence(self) -> str | None:
         """What was spent of what may be, for people; None without a budget."""
-        limits, spent = self.limits, self.spent
-        parts = [
-            f"{_WORDS[unit].format(getattr(spent, unit))} of {_WORDS[unit].format(getattr(limits, unit))}"
-            for unit in UNITS
-            if getattr(limits, unit) is not None
-        ]
+        limits, spent, kept = self.limits, self.spent, self.kept
+        parts = []
+        for unit in UNITS:
+            if (limit := getattr(limits, unit)) is None:
+                continue
+            word, more = _WORDS[unit], getattr(kept, unit)
+            reserve = f" and up to {word.format(more)} more for calls without an end," if more else ""
+            parts.append(f"{word.format(getattr(spent, unit))}{reserve} of {word.format(limit)}")
         return ", ".join(parts) or None
 
 
@@ -152,6 +177,20 @@ class Executor(Protocol):
 
     def interrupted(self, trial: Trial, folder: Path) -> ExecutionOutcome:
         """Return the outcome of an execution whose runner was stopped before it reported one."""
+
+
+def settled(folder: PlanFolder, trial: Trial, executor: Executor) -> Iterator[tuple[ExecutionOutcome, bool]]:
+    """The outcomes of a trial's executions, and which are new: those whose runner was stopped get one now.
+
+    The trial must be claimed.
+    """
+    for place in folder.executions(trial.id):
+        outcome = folder.outcome(place)
+        is_new = outcome is None
+        if outcome is None:
+            outcome = executor.interrupted(trial, place)
+            folder.end_execution(place, outcome)
+        yield outcome, is_new
 
 
 @dataclass(frozen=True)
@@ -308,6 +347,10 @@ class Scheduler:
 
     def _drop_stopped(self) -> None:
         """Trials of agents that are stopped wait no longer; they have no result and the next run takes them up."""
+        for entry in self._waiting:
+            agent = entry.trial.agent
+            if agent in self._spending.unknown and agent not in self.stopped:
+                self.stopped[agent] = self._spending.unknown[agent]
         if not self.stopped:
             return
         for entry in self._waiting:
@@ -348,11 +391,8 @@ class Scheduler:
             return False
         entry.is_claimed = True
         self._folder.describe(trial)
-        for folder in self._folder.executions(trial.id):
-            outcome = self._folder.outcome(folder)
-            if outcome is None:
-                outcome = self._executor.interrupted(trial, folder)
-                self._folder.end_execution(folder, outcome)
+        for outcome, is_new in settled(self._folder, trial, self._executor):
+            if is_new:
                 with self._changed:
                     self._spending.add(trial, outcome.result)
             entry.executions.append(outcome.result)

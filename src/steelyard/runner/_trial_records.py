@@ -83,13 +83,19 @@ class ExecutionResult(Record, frozen=True, kw_only=True):
     ended_at: datetime
     """End."""
     calls: Count | None = None
-    """Number of model calls; None if unknown."""
+    """Number of model calls, without those that the endpoint rejected; None if unknown."""
+    failed_calls: Count = 0
+    """Number of model calls that the endpoint rejected, or that never reached it."""
     usage: Usage | None = None
-    """Tokens of all calls; None if unknown."""
+    """Known tokens of all calls; None if unknown."""
     cost_usd: Amount | None = None
-    """Cost; None if unknown."""
+    """Known cost; None if unknown."""
     is_lower_bound: bool = False
     """Whether tokens and cost are lower bounds because a call has no end."""
+    reserved_tokens: Count = 0
+    """Tokens that calls without an end may have used in addition; charged to the budget."""
+    reserved_usd: Amount | None = 0.0
+    """What calls without an end may have cost in addition; charged to the budget. None without a price."""
 
 
 class ExecutionOutcome(Record, frozen=True, kw_only=True):

@@ -88,11 +88,13 @@ def _priced(run: Run, part: Charge, count: int, *, is_low: bool) -> UsageEntry:
     entry = UsageEntry(part.place, part.model, part.usage, _calls(run, part), _exact(part), count, is_low)
     if part.reason is None and not part.unpriced:  # as it mostly is
         return entry
+    silent = sum(call.usage is None for call in part.calls) if run.usage is None else 0
+    unpriced = part.unpriced - silent
     return msgspec.structs.replace(
         entry,
-        is_low=is_low or not part.unpriced,
-        unpriced_calls=part.unpriced if part.calls else 0,
-        unpriced=part.reason or "a call reports no tokens" if part.unpriced else None,
+        is_low=is_low or silent > 0 or not unpriced,  # what reports no tokens may still have cost something
+        unpriced_calls=unpriced if part.calls else 0,
+        unpriced=part.reason if unpriced else None,
     )
 
 
