@@ -368,6 +368,37 @@ class TestOtherAgents:
         assert run.usage is not None
         assert run.usage.output_tokens == 9
 
+    @pytest.mark.parametrize("has_stream", [False, True])
+    def test_a_gemini_subagent_is_part_of_its_session(self, has_stream: bool, tmp_path: Path) -> None:
+        def chat(path: str, session: str, kind: str, tools: int, tokens: int) -> Path:
+            stated = {"input": tokens, "output": 1, "cached": 0, "thoughts": 0, "tool": 0, "total": tokens + 1}
+            calls = [{"id": f"{session}-{number}", "name": "t", "args": {}} for number in range(tools)]
+            message = {"id": session, "type": "gemini", "model": "m", "tokens": stated, "toolCalls": calls}
+            lines = [{"sessionId": session, "projectHash": "ab", "kind": kind}, message]
+            place = tmp_path / "chats" / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            return place
+
+        paths = [chat("session-1.jsonl", "main", "main", 2, 10), chat("main/sub.jsonl", "sub", "subagent", 3, 500)]
+        if has_stream:  # its totals are of all
+            total = {"total_tokens": 512, "input_tokens": 510, "output_tokens": 2, "cached": 0, "tool_calls": 5}
+            events = [
+                {"type": "init", "session_id": "main", "model": "m"},
+                *({"type": "tool_use", "tool_id": f"main-{number}", "tool_name": "t"} for number in range(2)),
+                {"type": "result", "status": "success", "stats": {**total, "models": {"m": total}}},
+            ]
+            paths.append(tmp_path / "stdout")
+            paths[-1].write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+        run = only(*paths)
+        assert run.total_usage is not None
+        assert (run.id, run.tool_calls, run.total_usage.input_tokens, run.total_usage.output_tokens) == (
+            "main",
+            5,
+            510,
+            2,
+        )
+
     def test_opencode_messages_on_disk_add_up_to_a_session(self, tmp_path: Path) -> None:
         first = SAMPLES / "opencode" / "message.json"
         second = changed(first, tmp_path / "m2.json", msg_9001="msg_9002")

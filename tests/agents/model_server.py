@@ -27,6 +27,7 @@ from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, 
 
 Api = Literal["chat", "responses", "messages", "gemini"]
 BASES = {"input": 12_000, "cache_read": 6_500, "cache_write": 3_000, "output": 2_400, "reasoning": 1_200}
+SUBAGENT_TOOL = "complete_task"
 RESET_SECONDS = 0.1
 """Before a connection is reset, so that what was sent before has been read."""
 MAX_CALLS = 9
@@ -61,6 +62,8 @@ class Step:
 
     run: str | None = None
     say: str | None = None
+    call: tuple[str, Mapping[str, Any]] | None = None
+    """Another tool by its name, and its arguments."""
 
 
 FaultKind = Literal["reset", "close", "hang", "bad_chunk"]
@@ -81,6 +84,8 @@ class Script:
     """What the model does: its steps in order, the last one again and again, or a rejection of every call."""
 
     steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
+    subagent_steps: tuple[Step, ...] = ()
+    """The steps where the request offers `SUBAGENT_TOOL`, as it does to a subagent."""
     status: int = 200
     """Another HTTP status refuses every call with it."""
     statuses: tuple[int, ...] = ()
@@ -176,12 +181,15 @@ class ModelServer(ThreadingHTTPServer):
         """Counts one request; the answer, or None where the script refuses it."""
         offered = dict(_tools(api, body))
         shell = next((name for name in offered if name.lower() in SHELL_TOOLS), None)
-        step = self.script.steps[min(_tool_results(api, body), len(self.script.steps) - 1)]
-        if shell is None:
+        steps = (self.script.subagent_steps if SUBAGENT_TOOL in offered else ()) or self.script.steps
+        step = steps[min(_tool_results(api, body), len(steps) - 1)]
+        if shell is None and step.call is None:
             step = Step(say=self.script.without_tools)
         model = str(body.get("model") or path.rsplit("/", 1)[-1].split(":", maxsplit=1)[0])
         streamed = bool(body.get("stream")) or path.endswith(":streamGenerateContent")
         arguments = None if shell is None or step.run is None else _arguments(offered[shell], step.run)
+        if step.call is not None and step.call[0] in offered:
+            shell, arguments = step.call[0], dict(step.call[1])
         with self._lock:
             number = len(self.calls)
             status = self.script.statuses[number] if number < len(self.script.statuses) else self.script.status

@@ -141,14 +141,22 @@ def install(agent: Agent, folder: Path) -> Path:
     return programs
 
 
-def run_agent(agent: Agent, programs: Path, folder: Path, *, status: int = 200, seconds: float = 120) -> AgentRun:
-    """One run in a fresh folder against a model that answers, or that refuses with the status."""
+def run_agent(
+    agent: Agent,
+    programs: Path,
+    folder: Path,
+    *,
+    status: int = 200,
+    seconds: float = 120,
+    script: Script | None = None,
+) -> AgentRun:
+    """One run in a fresh folder against a model that answers, refuses with the status, or does as the script says."""
     adapter = agent.adapter
     assert adapter.speaks in ("chat", "responses", "messages", "gemini")
     steps = [Step(run=command) for command in agent.steps] or list(Script().steps)
     no_sandbox = sandbox.active_isolation().name != "bubblewrap"
     tier = Tier(env=dict(agent.env)) if status != 200 else None
-    script = Script(steps=tuple(steps), status=status, without_tools=agent.says or Script().without_tools)
+    script = script or Script(steps=tuple(steps), status=status, without_tools=agent.says or Script().without_tools)
     (folder / "plan").mkdir(parents=True)
     with (
         mock.patch.dict(os.environ, {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),

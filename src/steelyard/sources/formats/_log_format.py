@@ -150,6 +150,8 @@ class LogFormat:
     for what was derived from another log."""
     totals_add_up: bool = False
     """The totals of one session in several files are of different calls; otherwise the largest is the session's."""
+    sums_subagents: bool = False
+    """Totals that a session states include those of its subagents, which have logs of their own."""
     shows_every_tool_call: bool = False
     """A session in which no tool call is seen made none; otherwise their number is unknown."""
     seen: bool = True

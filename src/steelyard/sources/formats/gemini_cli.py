@@ -18,6 +18,7 @@ from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations,
 from steelyard.sources.formats._run_values import busiest_model, disjoint_usage, failure_of, run_from, span_of
 
 NAME = "gemini-cli"
+_SUBAGENT = "subagent"
 
 
 class Tokens(msgspec.Struct):
@@ -60,6 +61,7 @@ class Message(msgspec.Struct):
     tools: list[ToolCall] | None = msgspec.field(name="toolCalls", default=None)
     session: str | None = msgspec.field(name="sessionId", default=None)
     started: str | None = msgspec.field(name="startTime", default=None)
+    kind: str | None = None
     changed: Changed | None = msgspec.field(name="$set", default=None)
     rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
 
@@ -76,6 +78,7 @@ class Session(msgspec.Struct):
     session: str = msgspec.field(name="sessionId")
     started: str | None = msgspec.field(name="startTime", default=None)
     updated: str | None = msgspec.field(name="lastUpdated", default=None)
+    kind: str | None = None
     messages: list[Message] = []
 
 
@@ -152,7 +155,8 @@ def read(path: Path) -> Iterator[ReadItem]:
     elif "messages" in head.shape:
         session = document(path, _SESSION)
         times = (session.started, session.updated)
-        yield _session_part(path, session.session, {m.id or str(n): m for n, m in enumerate(session.messages)}, times)
+        messages = {m.id or str(n): m for n, m in enumerate(session.messages)}
+        yield _session_part(path, session.session, messages, times, kind=session.kind)
     else:
         yield from _session_lines(path)
 
@@ -160,6 +164,7 @@ def read(path: Path) -> Iterator[ReadItem]:
 def _session_lines(path: Path) -> Iterator[ReadItem]:
     messages: dict[str, Message] = {}
     name: str | None = None
+    kind: str | None = None
     times: tuple[str | None, str | None] = (None, None)
     for item in records(path, _MESSAGE):
         if not isinstance(item, tuple):
@@ -167,7 +172,7 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
             continue
         line = item[1]
         if line.session and name is None:
-            name, times = line.session, (line.started, None)
+            name, kind, times = line.session, line.kind, (line.started, None)
         elif line.changed is not None:
             for message in line.changed.messages or ():  # earlier messages were paid for, even if they are left out now
                 if message.id and (message.id not in messages or message.tokens is not None):
@@ -182,11 +187,16 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
     if name is None:
         yield Rejected(path=str(path), reason="no line with a session id")
         return
-    yield _session_part(path, name, messages, times)
+    yield _session_part(path, name, messages, times, kind=kind)
 
 
 def _session_part(
-    path: Path, session: str, messages: dict[str, Message], times: tuple[str | None, str | None]
+    path: Path,
+    session: str,
+    messages: dict[str, Message],
+    times: tuple[str | None, str | None],
+    *,
+    kind: str | None,
 ) -> RunPart:
     calls = tuple(
         Call(
@@ -202,7 +212,9 @@ def _session_part(
         tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())
     }
     span = span_of((*times, *(message.timestamp for message in messages.values())))
-    return _part(path, session, calls, tuple(tools), span, iterations=len(calls) or None)
+    part = _part(path, session, calls, tuple(tools), span, iterations=len(calls) or None)
+    # The sessions of subagents are in a directory with the name of the session that started them.
+    return msgspec.structs.replace(part, parent=label(path.parent.name)) if kind == _SUBAGENT else part
 
 
 def _part(
@@ -288,6 +300,7 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     precedence="first",
+    sums_subagents=True,
     shows_every_tool_call=True,
     kept_by=LogLocations("Gemini CLI", _places),
 )
