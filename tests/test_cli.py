@@ -48,6 +48,17 @@ def test_adding_up_logs_is_light(verb: str) -> None:
     assert not (HEAVY - {"genai_prices"}) & found
 
 
+@pytest.mark.parametrize("verb", ["measure", "matrix", "completeness"])
+def test_questions_without_intervals_are_light(verb: str, tmp_path: Path) -> None:
+    runs = tmp_path / "runs.jsonl"
+    runs.write_text(
+        "".join(f'{{"id": "{agent}", "task": "t", "agent": "{agent}", "passed": true}}\n' for agent in "ab")
+    )
+    command = [verb, str(runs), "--by", "agent", "--json"]
+    found = modules_after(f"from steelyard.cli import run; assert run({command!r}) == 0")
+    assert not {"scipy.special", "scipy.optimize", "scipy.stats", "sqlalchemy"} & found
+
+
 def test_metrics_on_plain_numbers_are_light() -> None:
     code = "from steelyard.metrics import composite_score; composite_score(pass_rate=1.0, impl_rate=0.5)"
     assert not (HEAVY - {"narwhals"}) & modules_after(code)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # its packages are imported on first use
 
 from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Floats, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import cluster
@@ -63,14 +63,14 @@ def bca_bounds(
     tail = (1 - check_level(level)) / 2
     below = np.mean(resampled < estimate, axis=0) + 0.5 * np.mean(resampled == estimate, axis=0)
     half = 0.5 / len(resampled)
-    bias = special.ndtri(np.clip(below, half, 1 - half))
+    bias = scipy.special.ndtri(np.clip(below, half, 1 - half))
     gap = _added(jackknife) / len(jackknife) - jackknife
     spread = _added(gap**2)
     acceleration = np.where(spread > 0, _added(gap**3) / (6 * np.where(spread > 0, spread, 1.0) ** 1.5), 0.0)
     shares = []
-    for quantile in (special.ndtri(tail), special.ndtri(1 - tail)):
+    for quantile in (scipy.special.ndtri(tail), scipy.special.ndtri(1 - tail)):
         moved = bias + quantile
-        shares.append(special.ndtr(bias + moved / (1 - acceleration * moved)))
+        shares.append(scipy.special.ndtr(bias + moved / (1 - acceleration * moved)))
     limits = _quantiles(resampled, np.array(shares))
     return limits[0], limits[1]
 

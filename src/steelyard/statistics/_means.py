@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # its packages are imported on first use
 
 from steelyard.statistics._estimates import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
 from steelyard.statistics._exact_sums import mean_of, midpoint
@@ -20,7 +20,9 @@ from steelyard.statistics._proportions import bounded_mean, wilson_bounds
 
 def student_quantile(level: float, degrees: npt.ArrayLike) -> Floats:
     """How many standard errors a two-sided Student interval reaches to each side."""
-    return np.asarray(special.stdtrit(np.asarray(degrees, dtype=float), 0.5 + check_level(level) / 2), dtype=float)
+    return np.asarray(
+        scipy.special.stdtrit(np.asarray(degrees, dtype=float), 0.5 + check_level(level) / 2), dtype=float
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def median_rank(n: int, level: float) -> int:
     least, beyond = 0, n // 2 + 1
     while beyond - least > 1:
         middle = (least + beyond) // 2
-        if special.bdtr(middle - 1, n, 0.5) <= tail:
+        if scipy.special.bdtr(middle - 1, n, 0.5) <= tail:
             least = middle
         else:
             beyond = middle

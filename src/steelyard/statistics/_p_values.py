@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy  # its packages are imported on first use
 
 from steelyard.errors import UsageError
 from steelyard.option_names import option
@@ -55,7 +55,7 @@ def _smallest_alpha(excess: Callable[[float], float], alpha: float) -> float:
         least, most = math.log(alpha), math.log(1 - 1e-9)
         if excess(most) <= 0:
             return 1.0
-    found = math.exp(float(optimize.brentq(excess, least, most, xtol=1e-9)))
+    found = math.exp(float(scipy.optimize.brentq(excess, least, most, xtol=1e-9)))
     return min(found, alpha) if at_level > 0 else max(found, math.nextafter(alpha, 1.0))
 
 

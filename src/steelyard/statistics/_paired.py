@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # its packages are imported on first use
 from msgspec import structs
-from scipy import special
 
 from steelyard.statistics._bootstrap import bca_bounds, on_grid, percentile_bounds, resampled_sums
 from steelyard.statistics._estimates import (
@@ -58,7 +58,7 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     error = float(gaps.std(ddof=1) / math.sqrt(n))
     half = float(student_quantile(level, n - 1)) * error
     statistic = mean / error
-    p_value = float(2 * special.stdtr(n - 1, -abs(statistic)))
+    p_value = float(2 * scipy.special.stdtr(n - 1, -abs(statistic)))
     return (
         Interval(
             estimate=mean, low=mean - half, high=mean + half, method="paired-t", n=n, clusters=n, confidence=level
@@ -158,7 +158,7 @@ def mcnemar_exact(only_a: int, only_b: int) -> Significance:
     0.0703
     """
     n = only_a + only_b
-    p_value = 1.0 if n == 0 else min(1.0, 2 * float(special.bdtr(min(only_a, only_b), n, 0.5)))
+    p_value = 1.0 if n == 0 else min(1.0, 2 * float(scipy.special.bdtr(min(only_a, only_b), n, 0.5)))
     return Significance(p_value=p_value, statistic=float(only_b - only_a), method="mcnemar-exact", n=n, clusters=n)
 
 
@@ -390,7 +390,9 @@ def _student(total: Floats, squares: Floats, n: int, *, span: float, level: floa
     error = np.sqrt(np.maximum(squares - total * mean, 0.0) / (n - 1) / n)
     half = student_quantile(level, n - 1) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = np.where(error > 0, 2 * special.stdtr(n - 1, -np.abs(mean / error)), np.where(mean == 0, 1.0, 0.0))
+        p_value = np.where(
+            error > 0, 2 * scipy.special.stdtr(n - 1, -np.abs(mean / error)), np.where(mean == 0, 1.0, 0.0)
+        )
     return RowTests(np.maximum(mean - half, -span), np.minimum(mean + half, span), p_value)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+import scipy  # its packages are imported on first use
 
 from steelyard.errors import UsageError
 from steelyard.statistics._estimates import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
@@ -18,7 +18,7 @@ from steelyard.statistics._exact_sums import mean_of
 
 def normal_quantile(level: float) -> float:
     """How many standard errors a two-sided interval of the level reaches to each side."""
-    return float(special.ndtri(0.5 + check_level(level) / 2))
+    return float(scipy.special.ndtri(0.5 + check_level(level) / 2))
 
 
 def wilson_bounds(share: Floats, n: Floats, critical: Floats) -> tuple[Floats, Floats]:
@@ -57,8 +57,8 @@ def clopper_pearson(successes: int, n: int, *, level: float = LEVEL) -> Interval
     if n == 0:
         return no_interval("no value", method="clopper-pearson", n=0, clusters=0, level=level)
     tail = (1 - check_level(level)) / 2
-    low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
+    low = 0.0 if successes == 0 else float(scipy.special.betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(scipy.special.betaincinv(successes + 1, n - successes, 1 - tail))
     return Interval(
         estimate=successes / n, low=low, high=high, method="clopper-pearson", n=n, clusters=n, confidence=level
     )
@@ -92,9 +92,9 @@ def modal_mass(counts: Sequence[int], *, level: float = LEVEL) -> Interval:
     tail = (1 - check_level(level)) / 2
 
     def excess(chance: float) -> float:
-        return float(special.betainc(most, n - most + 1, chance)) / chance - tail
+        return float(scipy.special.betainc(most, n - most + 1, chance)) / chance - tail
 
-    low = float(optimize.brentq(excess, 1e-12, 1.0, xtol=1e-12)) if most > 1 else 0.0
+    low = float(scipy.optimize.brentq(excess, 1e-12, 1.0, xtol=1e-12)) if most > 1 else 0.0
     high = clopper_pearson(most, n, level=level).high
     return Interval(estimate=most / n, low=low, high=high, method=method, n=n, clusters=n, confidence=level)
 
@@ -213,7 +213,7 @@ def _upper(values: Floats, shapes: Floats, groups: Ints, size: int, tail: float)
     The search is over how far the weights lean to the upper bound, for which limit and chance are explicit: secants
     that stay within a bracket. A group that has settled moves no more, so that no limit depends on other groups.
     """
-    target = float(special.ndtri(1 - tail))
+    target = float(scipy.special.ndtri(1 - tail))
     settled = np.bincount(groups, weights=1 - values, minlength=size) == 0
     limits = np.ones(size)
     below, above = np.full(size, -_FARTHEST), np.full(size, _FARTHEST)
@@ -241,7 +241,7 @@ def _leaning_to_the_bound(values: Floats, shapes: Floats, groups: Ints, leaning:
     A value's weight is its shape over 1 - lean x value; that of the artificial value, which is 1, has the shape 1.
     """
     size = len(leaning)
-    lean, rest = special.expit(leaning), special.expit(-leaning)
+    lean, rest = scipy.special.expit(leaning), scipy.special.expit(-leaning)
     inverse = (1 - values) + values * rest[groups]
     weights = shapes / inverse
     made_up = 1 / rest

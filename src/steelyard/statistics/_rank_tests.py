@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # its packages are imported on first use
 
 from steelyard.statistics._estimates import Floats, Ints, KruskalWallis
 
@@ -101,7 +101,7 @@ def kruskal_wallis(values: npt.ArrayLike, groups: Sequence[object]) -> KruskalWa
         return KruskalWallis(h=None, df=None, p_value=None, groups=len(numbers), n=n, reason=reason)
     h = float(_h(scores[known], np.array([numbers[name] for name in names])))
     df = len(numbers) - 1
-    return KruskalWallis(h=h, df=df, p_value=float(special.chdtrc(df, h)), groups=len(numbers), n=n)
+    return KruskalWallis(h=h, df=df, p_value=float(scipy.special.chdtrc(df, h)), groups=len(numbers), n=n)
 
 
 def _h(values: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> Fraction:

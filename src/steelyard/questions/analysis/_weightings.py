@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard.formatting import quantity
 from steelyard.metrics import RUNS, Engine, KeyCoder, catalog, constants_of
-from steelyard.questions.analysis._samples import Samples, ratio_of
 from steelyard.records import Finding, Missing
 from steelyard.statistics import Floats, Ints, evenly_tried
+
+if TYPE_CHECKING:
+    from steelyard.questions.analysis._samples import Samples
 
 
 def weights_differ(samples: Samples, metrics: Sequence[str], groups: Ints, labels: Sequence[str]) -> list[Finding]:
@@ -46,6 +49,8 @@ def uneven_groups(engine: Engine, metrics: Sequence[str], by: Sequence[str], lab
 
 def _figures(engine: Engine, metric: str, by: Sequence[str], size: int) -> Floats:
     """The metric of each group as the engine weighs it; NaN where it has no value."""
+    from steelyard.questions.analysis._samples import ratio_of  # brings SciPy
+
     declared = catalog()[metric]
     if not declared.is_ratio:
         figures = engine.means([metric], by)[metric]
