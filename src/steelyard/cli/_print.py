@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from steelyard import pages, records
+from steelyard import pages, records  # their names are imported on first use
 from steelyard.errors import SteelyardError
-from steelyard.pages import json_text, paint, wrapped
 from steelyard.plain_text import clean
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Terminal:
         """Print a table, a tree or text, with `indent` before continuation lines."""
         if isinstance(item, str):
             for line in map(clean, item.split("\n")):
-                self._write(wrapped(line, self.width, indent=indent) if self.width else [line], style)
+                self._write(pages.wrapped(line, self.width, indent=indent) if self.width else [line], style)
         else:
             self._write(item.lines(self.width, color=self.color), None)
         if flush:
@@ -59,7 +58,7 @@ class Terminal:
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
         try:
             for line in lines:
-                self._stream.write(_encodable(paint(line, style, color=self.color), self._stream.encoding) + "\n")
+                self._stream.write(_encodable(pages.paint(line, style, color=self.color), self._stream.encoding) + "\n")
         except BrokenPipeError:  # the reader has enough, and the exit status is still to come
             write_no_more(self._stream)
 
@@ -103,7 +102,7 @@ def print_lines(lines: Iterable[str]) -> None:
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Print strict JSON to stdout."""
     try:
-        sys.stdout.write(json_text(value) + "\n")
+        sys.stdout.write(pages.json_text(value) + "\n")
     except BrokenPipeError:  # as of tables
         write_no_more()
 
