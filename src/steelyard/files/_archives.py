@@ -25,7 +25,6 @@ from steelyard.files._decompression import (
     zst_chunks,
 )
 from steelyard.files._file_bytes import open_file
-from steelyard.files._workbooks import is_workbook, sheets
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
@@ -223,6 +222,8 @@ def _directory_bytes(path: Path) -> int:
 
 
 def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
+    from steelyard.files._workbooks import is_workbook  # brings an XML parser, which readers of logs do not need
+
     with _open_zip(path) as archive:
         if is_workbook(archive):
             _workbook(archive, into, extraction)
@@ -240,6 +241,8 @@ def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
 
 def _workbook(archive: zipfile.ZipFile, into: Path, extraction: Extraction) -> None:
     """Write each sheet as CSV. A short entry can be the text of many cells, so what is written counts as well."""
+    from steelyard.files._workbooks import sheets  # as above
+
     infos = {info.filename: info for info in archive.infolist()}
     extraction.expects(size=sum(info.file_size for info in infos.values()))
 
