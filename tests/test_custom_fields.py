@@ -89,8 +89,55 @@ def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown x_branch 'mian'") as wrong:
         sy.measure(made(), where="x_branch=mian")
     assert wrong.value.hint == "did you mean 'main'?"
-    with pytest.raises(UnknownNameError, match="unknown grouping key 'branch'"):
-        sy.measure(made(), by=["branch"])
+    with pytest.raises(UnknownNameError, match="unknown key 'agnt'") as key:
+        sy.measure(made(), by=["agnt"])
+    assert key.value.hint == "did you mean 'agent'?"
+    with pytest.raises(UnknownNameError, match="unknown key 'agnt'"):
+        sy.measure(made(), where="agnt=a")
+    with pytest.raises(UnknownNameError, match="unknown label 'agnt'"):
+        sy.measure(made(), set="agnt=a")
+
+
+def test_custom_field_is_a_key_without_its_prefix() -> None:
+    runs = made()
+    assert [group.key for group in sy.measure(runs, by=["branch"]).groups] == [
+        {"x_branch": "change"},
+        {"x_branch": "main"},
+    ]
+    assert sy.measure(runs, where="branch=main").n == 12
+    compared = sy.compare(runs, baseline="branch=main", candidate="branch=change", metrics=["pass_rate"], **FEW)
+    assert compared.baseline.runs == 12
+    assert (
+        sy.gate(runs, baseline="branch=main", candidate="branch=change", rule="pass_rate >= baseline - 0.1").tasks == 12
+    )
+    assert sy.measure(made(), set="host=one", by=["host"]).groups[0].key == {"x_host": "one"}
+    assert [group.key for group in sy.usage(runs, by=["branch"]).groups] == [
+        {"x_branch": "change"},
+        {"x_branch": "main"},
+    ]
+
+
+def test_project_selects_the_experiment_of_a_session() -> None:
+    runs = [msgspec.structs.replace(each, experiment=each.task) for each in made()]
+    assert sy.measure(runs, where="project=task-3").n == 2
+    assert sy.usage(runs, where="project=task-3").total.runs == 2
+
+
+def test_numbers_of_a_custom_field_are_a_metric() -> None:
+    runs = made()
+    for name in ("number", "x_number"):
+        measured = sy.measure(runs, by=["branch"], metrics=[name], interval="auto")
+        assert measured.groups[0].metrics["x_number"].mean == 5.5  # tasks 0 to 11
+        assert "custom_metric" in [finding.code for finding in measured.findings]
+        compared = sy.compare(runs, baseline="branch=main", candidate="branch=change", metrics=[name], **FEW)
+        assert compared.pairs[0].metrics["x_number"].better == "neither"
+    with pytest.raises(UnknownNameError, match="unknown metric 'nmber'") as error:
+        sy.measure(runs, metrics=["nmber"])
+    assert error.value.hint == "did you mean 'number'?"
+    with pytest.raises(UnknownNameError, match="the custom field 'branch' has no numbers"):
+        sy.measure(runs, metrics=["branch"])
+    with pytest.raises(UnknownNameError, match="did you mean 'pass_rate'|unknown metric 'pas_rate'"):
+        sy.measure(runs, metrics=["pas_rate"])
 
 
 def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:

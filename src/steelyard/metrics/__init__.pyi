@@ -2,6 +2,7 @@ from ._catalog import (
     catalog as catalog,
     constants_of as constants_of,
     evaluate as evaluate,
+    is_custom_metric as is_custom_metric,
     lower_bound_fact as lower_bound_fact,
 )
 from ._declare import (

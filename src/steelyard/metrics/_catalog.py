@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from types import ModuleType
 from typing import Any
 
 import steelyard.metrics
 from steelyard.errors import DeclarationError, UnknownNameError
-from steelyard.metrics._declare import Metric, check_example, limits_of, per_run_twin
+from steelyard.metrics._declare import Example, Input, Metric, check_example, limits_of, per_run_twin
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, is_custom_input
+from steelyard.records import FACTS, Missing, custom_input, is_custom_field, is_custom_input
 from steelyard.settings import METRICS_PATH
 
 
@@ -108,6 +109,39 @@ _AT_K = re.compile(r"@(?:k|\d+)$")
 """How people write what a function cannot be called: pass@k, pass@5."""
 
 
+_PLAIN_NAME = re.compile(r"[^\W\d][\w.-]*")
+
+
+def is_custom_metric(name: str) -> bool:
+    """Return whether the name is that of a custom field, whose numbers are a metric."""
+    return is_custom_field(name) and not is_custom_input(name)
+
+
+@lru_cache(maxsize=1000)
+def _custom_metric(name: str) -> Metric:
+    """The numbers of a custom field: their bounds and their better direction are unknown."""
+
+    def value_of_field(*, value: Value) -> Value:
+        return value * 1.0
+
+    return Metric(
+        name=name,
+        function=value_of_field,
+        level="run",
+        title=name.removeprefix("x_"),
+        unit="",
+        better="neither",
+        bounds=(-math.inf, math.inf),
+        spec="outcome",
+        formula=name,
+        example=Example({"value": 1.0}, 1.0),
+        inputs={"value": Input(of=custom_input(name, "float"))},
+        constants={},
+        doc="Custom field; its bounds and better direction are unknown.",
+        limits={"value": (-math.inf, math.inf)},
+    )
+
+
 class Catalog(Mapping[str, Metric]):
     """Metrics by name, in dependency order."""
 
@@ -122,6 +156,8 @@ class Catalog(Mapping[str, Metric]):
 
     def __getitem__(self, name: str) -> Metric:
         known = name if name in self._metrics else _AT_K.sub("_at_k", name)
+        if known not in self._metrics and is_custom_metric(name):
+            return _custom_metric(name)
         if known not in self._metrics:
             raise UnknownNameError("metric", name, self._metrics)
         return self._metrics[known]
@@ -133,7 +169,18 @@ class Catalog(Mapping[str, Metric]):
         return len(self._metrics)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._metrics
+        return name in self._metrics or (isinstance(name, str) and is_custom_metric(name))
+
+    def named(self, name: str) -> str:
+        """Return the name of a metric: another name is a custom field, whose numbers are a metric.
+
+        >>> catalog().named("pass@5"), catalog().named("my_score")
+        ('pass_at_k', 'x_my_score')
+        """
+        known = _AT_K.sub("_at_k", name)
+        if name in self or known in self._metrics:
+            return name if name in self else known
+        return f"x_{name}" if _PLAIN_NAME.fullmatch(name) else name
 
     def facts_behind(self, name: str) -> list[str]:
         """The facts of a run that a metric is made from, itself or through others."""

@@ -137,7 +137,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOpti
     """Options of `measure`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: tier, agent, model, task, experiment or a custom field (x_NAME).",
+        "Comma-separated grouping keys: tier, agent, model, task, experiment, file or a custom field.",
         default=(),
     )
     metrics: Names = doc(
@@ -157,7 +157,7 @@ class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, E
     """Options of `rank`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME) (default: agent, "
+        "Comma-separated grouping keys: agent, model, tier, experiment, file or a custom field (default: agent, "
         "model and tier, if they vary).",
         default=(),
     )

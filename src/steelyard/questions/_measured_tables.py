@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,16 @@ import msgspec
 from steelyard import arena, prices, sources
 from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
 from steelyard.files import beginning_of, document
-from steelyard.metrics import catalog
+from steelyard.metrics import catalog, is_custom_metric
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._run_input import Measurable, evaluated_by, open_runs, outside_time, reject_labels
+from steelyard.questions._run_input import (
+    Measurable,
+    evaluated_by,
+    open_runs,
+    outside_time,
+    reject_labels,
+)
 from steelyard.questions.repeatability._answer import Repeatability
 from steelyard.questions.speedup._answer import SpeedupResult
 from steelyard.records import (
@@ -34,9 +40,10 @@ from steelyard.records import (
     is_custom_input,
     model_group,
     problem_text,
+    unknown_custom_field,
 )
 from steelyard.settings import is_store, named_path
-from steelyard.sources import SQLITE
+from steelyard.sources import INPUT_KEY, SQLITE
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -45,6 +52,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]  # Any: cells of any type
 
+_NUMBERS = " as float"
+"""How the numbers of a custom field are named."""
 _SAVED = re.compile(rb'^\s*\{\s*"schema_version"\s*:\s*\d')
 """How a result of ours begins; others write a version too, as text."""
 _OF_BENCHMARK = {"agent/nop": "agent_speedup", "oracle/nop": "oracle_speedup", "advantage": "advantage"}
@@ -235,12 +244,26 @@ def open_table(
 
     `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
     """
-    table = _opened(inputs, metrics, options, where=where, keys=[*keys])
+    keys = [*keys]
+    table = _opened(inputs, metrics, options, where=where, keys=keys)
     present = table.frame.collect_schema().names()
     for key in keys:
         if is_custom_field(key) and key not in present:
-            own = [name for name in present if is_custom_field(name) and not is_custom_input(name)]
-            raise UnknownNameError("custom field", key, own)
+            raise unknown_custom_field(key, [name for name in present if not is_custom_input(name)])
+    own = [name for name in metrics if is_custom_metric(name)]
+    numeric = [name.removesuffix(_NUMBERS) for name in present if is_custom_input(name) and name.endswith(_NUMBERS)]
+    for name in own:
+        if name not in numeric:
+            plain = name.removeprefix("x_")
+            known = [*catalog(), *(each.removeprefix("x_") for each in numeric)]
+            error = UnknownNameError("metric", plain, known)
+            if name in present:
+                error.message = f"the custom field {plain!r} has no numbers"
+            raise error
+    if own:
+        names = ", ".join(name.removeprefix("x_") for name in own)
+        message = f"{names}: custom field, whose bounds and better direction are unknown"
+        table = replace(table, notes=(*table.notes, Finding(code="custom_metric", severity="info", message=message)))
     return table
 
 
@@ -261,7 +284,10 @@ def _opened(
         kind = given
     if kind == "run":
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
-        return open_runs(inputs, options.reading(), where=where)  # type: ignore[arg-type] # an arena is none
+        reading = options.reading()
+        asked = {*keys, *(condition.key for condition in reading.choice.conditions)}
+        by_input = INPUT_KEY in asked and not isinstance(inputs, sources.RunTable)
+        return open_runs(inputs, replace(reading, by_input=by_input), where=where)  # type: ignore[arg-type] # an arena is none
 
     if isinstance(inputs, sources.RunTable):
         message = f"{metrics[0]} is a metric of {_a(kind)}, but the input is a table of runs"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeGuard, cast
 import msgspec
 
 from steelyard import metrics, sources
-from steelyard.errors import NoValidInputError, RecordError, UnknownNameError, UsageError
+from steelyard.errors import NoValidInputError, RecordError, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
@@ -32,6 +32,7 @@ from steelyard.records import (
     checked_run,
     is_custom_field,
     set_aside_findings,
+    unknown_custom_field,
 )
 from steelyard.settings import GIVEN_RECORDS, is_stdin, named_path
 from steelyard.sources import (
@@ -110,6 +111,8 @@ class Reading:
     """Callback for reading progress."""
     engine: object = None
     """What evaluates metrics over the runs; None where nothing does, or where the table knows."""
+    by_input: bool = False
+    """Whether each path is an input of its own: its name is the key `file` of its runs, and ids may recur."""
 
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = option("where")) -> RunTable:
@@ -223,13 +226,49 @@ def table_of(
             paths.append(given)
         else:
             records.append(given)
-    if cluster is not None and paths:
+    if reading.by_input:
+        if records or not paths:
+            message = "the key 'file' is the name of a file or directory, but the input contains records"
+            raise UsageError(message, hint="pass paths")
+        for name, path in input_names(paths).items():
+            builder.begin_input(name)
+            _add_paths(builder, [path], format, reading)
+    elif cluster is not None and paths:
         gathered = gather(paths, format=format, mapping=reading.mapping, labels=reading.labels, cluster=cluster)
         builder.add_entries(gathered, name=str(paths[0]))
     else:
         _add_paths(builder, paths, format, reading)
     builder.add_entries(records, name=GIVEN_RECORDS)
     return builder.finish()
+
+
+def _ending(path: Path) -> str:
+    """The suffix of a file, with that of its packing."""
+    packed = path.suffix in (".gz", ".zst", ".bz2", ".xz")
+    return "".join(path.suffixes[-2:]) if packed else path.suffix
+
+
+def input_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the paths by the shortest names that tell them apart: `main` for `main.jsonl`, else `a/runs`, `b/runs`.
+
+    >>> list(input_names([Path("main.jsonl"), Path("branch.jsonl")]))
+    ['main', 'branch']
+    >>> list(input_names([Path("a/runs.jsonl"), Path("b/runs.jsonl")]))
+    ['a/runs', 'b/runs']
+    """
+    whole = [path.absolute() for path in paths]
+    if len(set(whole)) < len(whole):
+        twice = next(path for path in paths if whole.count(path.absolute()) > 1)
+        raise UsageError("the same input is given twice", where=str(twice))
+    endings = ["" if path.is_dir() else _ending(path) for path in paths]
+    names: list[str] = []
+    for parts in range(1, max(len(path.parts) for path in whole) + 1):
+        full = ["/".join(path.parts[-parts:]) for path in whole]
+        names = [name.removesuffix(ending) or name for name, ending in zip(full, endings, strict=True)]
+        for known in (names, full):
+            if len(set(known)) == len(known):
+                return dict(zip(known, paths, strict=True))
+    raise AssertionError("different paths have different names")
 
 
 def each_input(
@@ -441,7 +480,7 @@ class CustomFieldsSeen:
         """Reject a key that no run has, suggesting the nearest."""
         for key in self._asked:
             if key not in self._seen:
-                raise UnknownNameError("custom field", key, self._seen)
+                raise unknown_custom_field(key, self._seen)
 
 
 @dataclass(frozen=True, slots=True)

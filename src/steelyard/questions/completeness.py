@@ -34,7 +34,7 @@ class CompletenessOptions(PricedRunOptions):
     """Options of `completeness`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field.",
         default=(),
     )
 

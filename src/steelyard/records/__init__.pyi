@@ -105,12 +105,13 @@ from ._run_choice import (
     KeyCondition as KeyCondition,
     RunChoice as RunChoice,
     RunChooser as RunChooser,
-    check_key as check_key,
     conditions_of as conditions_of,
+    key_named as key_named,
     key_of as key_of,
     none_together as none_together,
     outside_findings as outside_findings,
     pooled_schemes as pooled_schemes,
+    unknown_custom_field as unknown_custom_field,
     unmet as unmet,
 )
 from ._store_records import (

@@ -20,8 +20,9 @@ from steelyard.records._custom_fields import custom_value
 from steelyard.records._decoding import DecodeError, convert_run
 from steelyard.records._findings import FilePlaces, Finding, Rejected
 from steelyard.records._run import Run
-from steelyard.records._run_choice import Chosen, each_pair
+from steelyard.records._run_choice import Chosen, each_pair, key_named
 from steelyard.settings import GIVEN_RECORDS, PIPED
+from steelyard.suggestions import nearest
 
 LABELS = ("experiment", "task", "agent", "model", "tier", "tier_scheme", "attempt")
 """The fields that can be set, besides the user's own `x_` keys: none of them is a measurement."""
@@ -80,14 +81,15 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
             raise UsageError(
                 f"{OPTION} {pair.key}!={pair.value} is not an assignment", hint=option("set", f"{pair.key}=VALUE")
             )
-        if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
+        key = key_named(pair.key, known=LABELS, what="label", where=OPTION)
+        if key != pair.key and nearest(pair.key, LABELS):
             raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
-        if pair.key in texts:
+        if key in texts:
             raise UsageError(f"{OPTION}: duplicate key {pair.key!r}")
         for name in _PART.findall(pair.value):
             if name not in _PARTS and not _FOLDER.fullmatch(name):
                 raise UnknownNameError("path variable", name, _PARTS, where=option("set", f"{pair.key}={pair.value}"))
-        texts[pair.key] = pair.value
+        texts[key] = pair.value
     return Labels(tuple(texts.items()))
 
 

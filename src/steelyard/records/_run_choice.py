@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.errors import UnknownKeyError, UnknownValueError, UsageError
+from steelyard.errors import UnknownKeyError, UnknownNameError, UnknownValueError, UsageError
 from steelyard.option_names import option as mention, spell
 from steelyard.records._custom_fields import custom_text, is_custom_field
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS, model_group
 from steelyard.records._findings import Finding
 from steelyard.records._run import tier_text
 from steelyard.records._times import as_utc
+from steelyard.suggestions import nearest
 
 if TYPE_CHECKING:
     from steelyard.records._run import Run
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 Chosen: TypeAlias = str | Mapping[str, str]
 """What chooses runs: `agent=X,model=Y`, or a dict of the same."""
 
+KEY_ALIASES = {"project": "experiment"}
+"""Other names of keys: the project of a session is its experiment."""
+_CUSTOM_NAME = re.compile(r"[^\W\d][\w.-]*")
 _PAIR = re.compile(r",(?=\s*(?:\w+|x_[\w.-]+)\s*!?=)")
 """The comma before another `key=value`."""
 VALUES_LOOKED_AT = 2_000
@@ -122,6 +126,8 @@ class RunChooser:
 def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Finding:
     """The finding that no run has the value to leave out; a value to look for that no run has is an error."""
     error = UnknownValueError(condition.key, condition.value, known := list(values), where=where)
+    if condition.equal and not known and is_custom_field(condition.key):
+        raise unknown_custom_field(condition.key, (), where=where)
     if condition.equal:
         raise error
     advice = f"; {error.hint}" if known else ""
@@ -157,10 +163,27 @@ def outside_findings(count: int) -> list[Finding]:
     return [Finding(code="outside_time", severity="info", message=message)]
 
 
-def check_key(name: str, *, what: str = "key", where: str | None = None) -> None:
-    """Reject keys that runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
-    if name not in GROUP_KEYS and not is_custom_field(name):
-        raise UnknownKeyError(what, name, (*GROUP_KEYS, "x_..."), where=where)
+def key_named(name: str, *, known: Collection[str] = GROUP_KEYS, what: str = "key", where: str | None = None) -> str:
+    """Return the key that a name means: any other name than that of a field is a custom field.
+
+    >>> key_named("agent"), key_named("project"), key_named("prompt"), key_named("x_prompt")
+    ('agent', 'experiment', 'x_prompt', 'x_prompt')
+    """
+    if name in known or is_custom_field(name):
+        return name
+    if name in KEY_ALIASES:
+        return KEY_ALIASES[name]
+    if not _CUSTOM_NAME.fullmatch(name):
+        raise UnknownKeyError(what, name, (*known, "x_..."), where=where)
+    return f"x_{name}"
+
+
+def unknown_custom_field(key: str, present: Iterable[str], *, where: str | None = None) -> UnknownNameError:
+    """Return the error about a custom field that no run has: its name may be a misspelled key."""
+    plain = key.removeprefix("x_")
+    if nearest(plain, GROUP_KEYS):
+        return UnknownKeyError("key", plain, GROUP_KEYS, where=where)
+    return UnknownKeyError("custom field", key, [name for name in present if is_custom_field(name)], where=where)
 
 
 def key_of(run: Run, key: str) -> str | None:
@@ -179,7 +202,7 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
     """
     conditions: list[KeyCondition] = []
     for condition in each_pair(given, option=option):
-        check_key(condition.key, where=mention(option))
+        condition = replace(condition, key=key_named(condition.key, where=mention(option)))  # noqa: PLW2901
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
             raise UsageError(f"{mention(option)}: duplicate key {condition.key!r}")
         model = condition.key == "model"  # is chosen as it is grouped, however it is written

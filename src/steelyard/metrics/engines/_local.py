@@ -44,7 +44,7 @@ class LocalEngine:
     n: int
     profile: Profile
     weight_by: WeightBy = "runs"
-    folder: SpillFolder | None = None
+    folders: tuple[SpillFolder, ...] = ()
     """Spilled rows; must exist as long as the engine."""
     _keys: KeyCoder | None = None
     """What numbered the keys of the same runs before."""
@@ -56,11 +56,11 @@ class LocalEngine:
 
     def with_profile(self, profile: Profile) -> LocalEngine:
         """The same runs by another profile."""
-        return LocalEngine(self.frame, self.n, profile, self.weight_by, self.folder, self._coder)
+        return LocalEngine(self.frame, self.n, profile, self.weight_by, self.folders, self._coder)
 
     def weighted(self, weight_by: WeightBy) -> LocalEngine:
         """The same runs with another weight in means."""
-        return LocalEngine(self.frame, self.n, self.profile, weight_by, self.folder, self._coder)
+        return LocalEngine(self.frame, self.n, self.profile, weight_by, self.folders, self._coder)
 
     @cached_property
     def tasks(self) -> Ints:

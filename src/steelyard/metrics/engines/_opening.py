@@ -125,7 +125,7 @@ def engine_of(table: RunTable, profile: Profile, weight_by: WeightBy = "runs") -
     """The engine that evaluates metrics over the table."""
     kind = _kind(table.engine)
     if kind in ("auto", "local"):
-        return LocalEngine(table.frame, table.n, profile, weight_by, table.folder)
+        return LocalEngine(table.frame, table.n, profile, weight_by, table.folders)
     if id(table.frame) not in table.kept:
         table.kept[id(table.frame)] = _SOURCES[kind](table), table.frame
     source = table.kept[id(table.frame)][0]

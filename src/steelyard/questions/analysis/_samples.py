@@ -222,6 +222,7 @@ Filter = Mapping[str, str]
 
 def comparable(metrics: Sequence[str]) -> list[str]:
     """Return the metrics without duplicates; raise if one is neither per run nor a ratio of means."""
+    metrics = [catalog().named(name) for name in metrics]
     for name in metrics:
         declared = catalog()[name]
         if declared.is_estimate:

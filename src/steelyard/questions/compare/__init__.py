@@ -32,6 +32,7 @@ from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._options import ManyChosen
 from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import Measurable
+from steelyard.questions._sides import sides_of
 from steelyard.questions.compare._answer import (
     SOLVED_FROM,
     ComparedSide as ComparedSide,
@@ -76,8 +77,12 @@ VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `compare`."""
 
-    baseline: Chosen = doc("Runs to compare with, e.g. agent=NAME,model=NAME.", short="-a")
-    candidate: ManyChosen = doc("Runs to test; repeatable.", short="-b")
+    baseline: Chosen | None = doc(
+        "Runs to compare with: agent=NAME,model=NAME, a file or a directory (default: the first input).",
+        default=None,
+        short="-a",
+    )
+    candidate: ManyChosen = doc("Runs to test; repeatable (default: the other inputs).", default=(), short="-b")
     metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
     correction: Correction = doc("Multiple-comparison correction.", default="holm")
     effect_size: float | None = doc(
@@ -97,7 +102,8 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
 def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     """Compare candidates with a baseline on the tasks they share.
 
-    `baseline` and `candidate` select runs: `"agent=X,model=Y"`, or a dict of the same.
+    `baseline` and `candidate` select runs: `"agent=X,model=Y"`, a dict of the same, or a file or directory. Of
+    several files without them, the first is the baseline.
 
     >>> import steelyard as sy
     >>> compared = sy.compare(sy.demo_runs(), baseline="tier=T0", candidate="tier=T2", metrics=["pass_rate"])
@@ -112,9 +118,9 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
             f"{option('effect_size')} must be finite and not 0 (got {options.effect_size:g})",
             hint=option("effect_size", 0.05),
         )
-    filters = _filters(
-        options.baseline, [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
-    )
+    candidates = [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
+    runs, baseline, candidates = sides_of(runs, options.baseline, candidates)
+    filters = _filters(baseline, candidates)
     table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
     table = with_expected_tasks(table, options.tasks, filters)
     samples = analysis.samples_of(table, names, profile=profile, weight_by=options.weight_by)

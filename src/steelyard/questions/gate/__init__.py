@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import (
+    pages,  # its names are imported on first use
+    sources,
+)
 from steelyard.errors import UsageError
 from steelyard.formatting import counted, difference_text, exact_percent, interval_name, percent, quantity
 from steelyard.metrics import catalog
@@ -24,6 +27,7 @@ from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
 from steelyard.questions._question import Texts, doc, question
 from steelyard.questions._run_input import Measurable
+from steelyard.questions._sides import BASELINE, checked_sides
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.gate._answer import (
     EXIT,
@@ -31,7 +35,7 @@ from steelyard.questions.gate._answer import (
     Gate as Gate,
     RuleResult as RuleResult,
 )
-from steelyard.records import Finding, one_a_kind
+from steelyard.records import Chosen, Finding, RunChoice, conditions_of, one_a_kind
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
@@ -50,7 +54,14 @@ class GateOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOpti
     """Options of `gate`."""
 
     rule: Texts = doc('Threshold, e.g. "pass_rate >= 0.45" or "cost_usd <= baseline * 1.1"; repeatable.')
-    baseline: Measurable | None = doc("Run records of the baseline; repeatable.", default=None, short="-a", local=True)
+    baseline: Measurable | None = doc(
+        "Run records of the baseline, or agent=NAME,model=NAME; repeatable (default: the first of two inputs, if a "
+        "rule refers to the baseline).",
+        default=None,
+        short="-a",
+        local=True,
+    )
+    candidate: Chosen | None = doc("Runs to check, e.g. agent=NAME (default: all).", default=None, short="-b")
     inconclusive: Literal["pass", "fail", "report"] = doc(
         "Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4).",
         default="report",
@@ -80,12 +91,10 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     rules = _read_rules(options)
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     metrics = analysis.comparable([rule.metric for rule in rules])
-    choice, inputs = options.choice(), {"the candidate": runs}
-    if options.baseline is not None:
-        inputs = {"the baseline": options.baseline, **inputs}
-    tables = {
-        name: open_table(given, metrics, options, where=f"{option('where')}, {name}") for name, given in inputs.items()
-    }
+    choice = options.choice()
+    inputs = checked_sides(runs, options.baseline, options.candidate, is_relative=any(rule.relative for rule in rules))
+    _check_baseline(rules, is_given=BASELINE in inputs)
+    tables = {name: _table(given, chosen, metrics, options, name) for name, (given, chosen) in inputs.items()}
     tables = expected_of_all(tables, options.tasks)
     chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
     compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
@@ -94,7 +103,7 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     tried = samples.attempted(from_new)
     findings = [finding for side in sides for finding in side.findings]
     findings += other_basis([table.basis for table in tables.values()])
-    if options.baseline is not None:
+    if BASELINE in inputs:
         before = samples.attempted(~from_new)
         lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
         findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
@@ -160,19 +169,36 @@ def _result(check: RuleCheck) -> RuleResult:
 
 
 def _read_rules(options: GateOptions) -> list[Rule]:
-    """The rules; a baseline is given exactly where one of them names it."""
+    """The rules, of which there is at least one."""
     from steelyard.questions.gate._rules import RULE_FORMS, read_rule  # brings numpy and scipy
 
     rules = [read_rule(text) for text in options.rule]
     if not rules:
         raise UsageError("no rule given", hint=RULE_FORMS)
+    return rules
+
+
+def _check_baseline(rules: Sequence[Rule], *, is_given: bool) -> None:
+    """Reject rules that need a baseline without one, and a baseline that no rule refers to."""
     relative = [rule.text for rule in rules if rule.relative]
-    if relative and options.baseline is None:
+    if relative and not is_given:
         raise UsageError(f"{relative[0]!r} needs a baseline", hint=option("baseline", "main.jsonl"))
-    if options.baseline is not None and not relative:
+    if is_given and not relative:
         hint = f'omit {option("baseline")}, or write "{rules[0].metric} {">=" if rules[0].at_least else "<="} baseline"'
         raise UsageError(f"unused baseline: {rules[0].text!r} does not refer to it", hint=hint)
-    return rules
+
+
+def _table(
+    given: Measurable, chosen: Chosen | None, metrics: Sequence[str], options: GateOptions, name: str
+) -> RunTable:
+    """The runs of a side: those of its input, or the selected ones."""
+    where = f"{option('where')}, {name}"
+    if chosen is None:
+        return open_table(given, metrics, options, where=where)
+    place = option("baseline" if name == BASELINE else "candidate")
+    conditions = conditions_of(chosen, option="baseline" if name == BASELINE else "candidate")
+    table = open_table(given, metrics, options, where=where, keys=[condition.key for condition in conditions])
+    return sources.choose(table, RunChoice(conditions), where=place)
 
 
 def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:

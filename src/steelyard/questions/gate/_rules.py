@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import bounds_text, counted, difference_text, exact_percent, interval_name, percent, quantity
-from steelyard.metrics import Metric, catalog
+from steelyard.metrics import Metric, catalog, is_custom_metric
 from steelyard.option_names import option
 from steelyard.questions.analysis import (
     DEPENDS_ON_UNSCORED,
@@ -36,6 +36,7 @@ from steelyard.statistics import (
     paired_proportions,
     tasks_needed,
 )
+from steelyard.suggestions import nearest
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RULE = re.compile(r"^\s*(?P<metric>[^<>=!≤≥]*?)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
@@ -98,7 +99,8 @@ def _no_rule(text: str, reason: str) -> UsageError:
 def _declared(rule: re.Match[str]) -> Metric:
     """The metric of the rule; for an unknown metric, the error suggests a rule."""
     try:
-        return catalog()[rule["metric"]]
+        known = catalog().named(rule["metric"])
+        return catalog()[rule["metric"] if is_custom_metric(known) and nearest(rule["metric"], catalog()) else known]
     except UnknownNameError as unknown:
         if unknown.nearest is not None:
             meant = f"{unknown.nearest} {rule['sign']} {rule['limit']}"

@@ -47,7 +47,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
     """Options of `judges`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field (x_NAME).",
+        "Comma-separated grouping keys: agent, model, tier, experiment or a custom field.",
         default=("agent", "model"),
     )
 

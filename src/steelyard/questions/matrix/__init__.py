@@ -52,7 +52,7 @@ class MatrixOptions(VerdictOptions, TasksOptions, EngineOptions):
     """Options of `matrix`."""
 
     by: Names = doc(
-        "Comma-separated keys that define the columns: agent, model, tier, experiment or a custom field (x_NAME).",
+        "Comma-separated keys that define the columns: agent, model, tier, experiment, file or a custom field.",
         default=("agent", "model"),
     )
     metric: str = doc("Metric to show.", default="pass_rate")
@@ -134,8 +134,8 @@ def _columns_by(by: Sequence[str]) -> list[str]:
 
 
 def _shown(name: str) -> Metric:
-    analysis.comparable([name])
-    return catalog()[name]
+    (known,) = analysis.comparable([name])
+    return catalog()[known]
 
 
 def _check_any(samples: Samples, declared: Metric) -> None:

@@ -33,7 +33,7 @@ from steelyard.questions.measure._page import (
     cell_text as cell_text,
     page as page,
 )
-from steelyard.records import check_key
+from steelyard.records import key_named
 
 MEASURED = frozenset({"run", "group", "component", "across"})
 """The levels of the metrics that are made from a table of runs."""
@@ -63,7 +63,7 @@ def measure(runs: Measurable, options: MeasureOptions) -> Measurement:
 
     keys = checked_keys(options.by)
     profile = options.outcome_profile()
-    requested = tuple(name for name in options.metrics if name != ALL) or usual_metrics(runs)
+    requested = tuple(catalog().named(name) for name in options.metrics if name != ALL) or usual_metrics(runs)
     for name in requested:
         if not (declared := catalog()[name]).is_of_rows and declared.level not in MEASURED:
             message = f"{name} is a single value over all tasks; measure does not compute it"
@@ -95,7 +95,7 @@ def _metrics_of(rows: str) -> list[str]:
 
 def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
     """Reject metrics and options that compare tiers unless groups are by tier."""
-    across = [name for name in metrics if name != ALL and catalog()[name].level == "across"]
+    across = [name for name in metrics if name != ALL and catalog()[catalog().named(name)].level == "across"]
     if across and "tier" not in keys:
         raise UsageError(f"{across[0]} compares tiers", hint=option("by", "tier"))
     if base_tier is None:
@@ -120,11 +120,10 @@ def _check_intervals(options: MeasureOptions) -> None:
 
 def checked_keys(by: Sequence[str]) -> list[str]:
     """Return the grouping keys, validated."""
-    for name in by:
-        check_key(name, what="grouping key")
-    if len(set(by)) != len(by):
+    keys = [key_named(name, what="grouping key") for name in by]
+    if len(set(keys)) != len(keys):
         raise UsageError(f"duplicate key in {option('by')}")
-    return list(by)
+    return keys
 
 
 def figures() -> Mapping[str, Drawing]:

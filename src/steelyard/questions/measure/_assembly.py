@@ -21,6 +21,7 @@ from steelyard.metrics import (
     constants_of,
     engine_of,
     identical_results,
+    is_custom_metric,
     lower_bound_fact,
     run_findings,
     skewed_groups,
@@ -267,6 +268,7 @@ class _Plan:
             for metric in known.values()
             if metric.is_of_rows and metric.name in wanted and (names or metric.level == "run")
         )
+        runs += tuple(known[name] for name in dict.fromkeys(names) if is_custom_metric(name))
         groups = tuple(metric for metric in known.at("group") if metric.name in wanted)
         across = tuple(metric for metric in known.at("across") if metric.name in wanted)
         inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]

@@ -50,7 +50,8 @@ from steelyard.questions.repeatability._repair import (
     repair as repair_code,
 )
 from steelyard.questions.repeatability._source_code import EXTRACTION_VERSION, PYTHON, language_named, language_of
-from steelyard.records import Finding, Missing, Redaction, is_custom_field, one_a_kind, set_aside_findings
+from steelyard.records import Finding, Missing, Redaction, key_named, one_a_kind, set_aside_findings
+from steelyard.suggestions import nearest
 
 if TYPE_CHECKING:
     from steelyard.questions.repeatability import RepeatabilityInput, RepeatabilityOptions
@@ -147,10 +148,10 @@ def _repair_row(result: PromptResult, sample: OutputSample) -> dict[str, Any]:
 
 def measure_prompts(outputs: RepeatabilityInput, options: RepeatabilityOptions) -> Repeatability:
     """Measure each prompt; CSV files, if requested, are written prompt by prompt."""
-    by = tuple(options.by)
-    for key in by:
-        if key not in KEYS and not is_custom_field(key):
-            raise UnknownNameError("grouping key", key, (*KEYS, "x_..."))
+    by = tuple(key_named(name, known=KEYS, what="grouping key") for name in options.by)
+    for name, key in zip(options.by, by, strict=True):
+        if key != name and nearest(name, KEYS):
+            raise UnknownNameError("grouping key", name, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
         raise UsageError(f"duplicate key in {option('by')}")
     if options.language is not None:

@@ -46,7 +46,7 @@ from steelyard.records import (
     RunChoice,
     SetAside,
     as_utc,
-    is_custom_field,
+    key_named,
     key_text,
     one_a_kind,
     set_aside_findings,
@@ -66,7 +66,7 @@ class UsageOptions(PricedRunOptions):
 
     by: Names = doc(
         "Comma-separated grouping keys: day, week, month, model, agent, project, session or a custom field "
-        "(x_NAME) (default: day,model).",
+        "(default: day,model).",
         default=("day", "model"),
     )
     since: Moment = doc(
@@ -209,10 +209,7 @@ def _is_session(format_name: str | None) -> bool:
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
-    keys = tuple(by)
-    for name in keys:
-        if name not in USAGE_KEYS and not is_custom_field(name):
-            raise UnknownNameError("grouping key", name, (*USAGE_KEYS, "x_..."))
+    keys = tuple(key_named(name, known=USAGE_KEYS, what="grouping key") for name in by)
     if len(set(keys)) != len(keys):
         raise UsageError("duplicate grouping key")
     return keys

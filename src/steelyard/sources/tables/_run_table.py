@@ -58,6 +58,9 @@ FLAT_BATCH_ROWS = 1_000_000
 COPIES = 4
 """How often a row is held while its facts are made and priced."""
 
+INPUT_KEY = "x_file"
+"""The key that names the input of a run, where inputs are told apart."""
+
 Progress = Callable[[str, int], None]
 """Called with the file and how many more records were read."""
 
@@ -95,8 +98,8 @@ class RunTable:
     unpriced: Unpriced | None = None
     source: TableSource | None = None
     """What it was read from; None where that cannot be read again."""
-    folder: SpillFolder | None = None
-    """Holds spilled rows; it must live as long as the frame does."""
+    folders: tuple[SpillFolder, ...] = ()
+    """Hold spilled rows; they must live as long as the frame does."""
     engine: object = "auto"
     """What evaluates metrics over it: the name or address of an engine, or a session of Spark."""
     kept: dict[object, Any] = field(default_factory=dict, compare=False)  # Any: what an engine needs
@@ -243,6 +246,31 @@ class TableBuilder:
         self._unpriced = Unpriced(price_table.name)
         self._own = CustomFields()
         self._notes: list[Finding] = []
+        self._input: str | None = None
+        self._inputs: list[pl.LazyFrame] = []
+        self._folders: list[SpillFolder] = []
+
+    def begin_input(self, name: str) -> None:
+        """Take what follows as an input of its own: its name is a key of its runs; ids of other inputs may recur."""
+        self._close_input()
+        self._input = name
+
+    def _close_input(self) -> None:
+        """Finish what was added since the last input began."""
+        spooled = self._spool.frame()
+        if spooled is None:
+            return
+        deduplicated = without_duplicates(spooled)
+        for rejected in deduplicated.rejected:
+            self.reject(rejected)
+        self._notes += deduplicated.findings
+        frame = deduplicated.frame
+        if self._input is not None:
+            frame = frame.with_columns(pl.lit(self._input).alias(INPUT_KEY))
+        self._inputs.append(frame)
+        if self._spool.keeps is not None:
+            self._folders.append(self._spool.keeps)
+        self._spool = Spool()
 
     def add_file(self, path: Path, log_format: LogFormat) -> None:
         """Read one file by its format; what is wrong with it as a whole is listed."""
@@ -394,15 +422,9 @@ class TableBuilder:
 
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
-        spooled = self._spool.frame()
+        self._close_input()
         findings = [*self._notes, *self._labeler.findings(), *self._own.findings()]
-        if spooled is None:
-            spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
-        deduplicated = without_duplicates(spooled)
-        for rejected in deduplicated.rejected:
-            self.reject(rejected)
-        findings += deduplicated.findings
-        frame = deduplicated.frame
+        frame = _together(self._inputs)
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
@@ -410,8 +432,21 @@ class TableBuilder:
             rejected=self._set_aside,
             notes=tuple(findings),
             unpriced=self._unpriced,
-            folder=self._spool.keeps,
+            folders=tuple(self._folders),
         )
+
+
+def _together(inputs: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """All inputs as one frame; an id that recurs in another input is that of another run."""
+    if not inputs:
+        return pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
+    if len(inputs) == 1:
+        return inputs[0]
+    frame = pl.concat(inputs, how="diagonal_relaxed")
+    if "id" not in frame.collect_schema().names():
+        return frame
+    named = pl.concat_str([pl.col(INPUT_KEY), pl.lit(":"), pl.col("id")])
+    return frame.with_columns(pl.when(pl.col("id").is_duplicated()).then(named).otherwise("id").alias("id"))
 
 
 def _stated_tokens(names: Sequence[str]) -> list[str]:
