@@ -136,7 +136,7 @@ def test_numbers_of_a_custom_field_are_a_metric() -> None:
     assert error.value.hint == "did you mean 'number'?"
     with pytest.raises(UnknownNameError, match="the custom field 'branch' has no numbers"):
         sy.measure(runs, metrics=["branch"])
-    with pytest.raises(UnknownNameError, match="did you mean 'pass_rate'|unknown metric 'pas_rate'"):
+    with pytest.raises(UnknownNameError, match="unknown metric 'pas_rate'"):
         sy.measure(runs, metrics=["pas_rate"])
 
 

@@ -82,7 +82,7 @@ def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
                 f"{OPTION} {pair.key}!={pair.value} is not an assignment", hint=option("set", f"{pair.key}=VALUE")
             )
         key = key_named(pair.key, known=LABELS, what="label", where=OPTION)
-        if key != pair.key and nearest(pair.key, LABELS):
+        if key != pair.key and (pair.key in Run.__struct_encode_fields__ or nearest(pair.key, LABELS)):
             raise UnknownNameError("label", pair.key, (*LABELS, "x_..."), where=OPTION)
         if key in texts:
             raise UsageError(f"{OPTION}: duplicate key {pair.key!r}")
