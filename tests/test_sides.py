@@ -97,3 +97,11 @@ def test_input_names_are_as_short_as_they_can_be(tmp_path: Path) -> None:
     assert list(input_names([Path("a/runs.jsonl"), Path("b/runs.jsonl")])) == ["a/runs", "b/runs"]
     assert list(input_names([Path("runs.jsonl"), Path("runs.csv")])) == ["runs.jsonl", "runs.csv"]
     assert list(input_names([Path("gpt-4.1.jsonl"), Path("x.tar.gz")])) == ["gpt-4.1", "x"]
+
+
+def test_side_of_records_is_never_a_file(folder: Path) -> None:
+    with pytest.raises(UsageError, match="is not KEY=VALUE"):
+        sy.compare(runs({1}), baseline=str(folder / "main.jsonl"), candidate="agent=a")
+    table = sy.read(folder / "main.jsonl")
+    with pytest.raises(UsageError, match="is not KEY=VALUE"):
+        sy.compare(table, baseline=str(folder / "branch.jsonl"), candidate="agent=a")

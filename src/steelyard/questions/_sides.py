@@ -24,12 +24,13 @@ def sides_of(
     A side that is a file or directory is an input, selected by its name. Without any side, the first input is the
     baseline and each of the others a candidate; with a file as the baseline, each input is a candidate.
     """
+    inputs = _paths_in(runs)
     sides = [*([] if baseline is None else [baseline]), *candidates]
-    paths = [_path_of(side) for side in sides]
+    # without paths as input, as on a server, a side is never a file
+    paths = [_path_of(side) if inputs else None for side in sides]
     if not any(paths) and baseline is not None and candidates:
         return runs, baseline, tuple(candidates)
 
-    inputs = _paths_in(runs)
     added = [path for path in paths if path is not None and path not in inputs]
     if baseline is None and not candidates:
         if len(inputs) < 2:
