@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from commands import steelyard
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files import parquet_frame
+from steelyard.files import parquet_frame, parquet_rows
 from steelyard.settings import EXPANSION, FREE_BYTES
 
 ROWS = 3
@@ -99,3 +100,65 @@ def test_a_page_that_expands_without_measure_is_refused(tmp_path: Path) -> None:
     path.write_bytes(written(pl.DataFrame({"task": ["a" * (FREE_BYTES + 1)]})))
     with pytest.raises(InputLimitError, match=EXPANSION.reason):
         parquet_frame(path)
+
+
+def check_is_too_large(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+    with pytest.raises(InputLimitError, match=EXPANSION.reason):
+        parquet_frame(path)
+
+
+def test_values_that_cost_no_bytes_are_refused_by_metadata(tmp_path: Path) -> None:
+    for value in ("a", 1.0, None, [], [None]):
+        content = written(pl.DataFrame({f"column{n}": pl.repeat([value], 1_200_000, eager=True) for n in range(15)}))
+        assert len(content) < 600_000
+        check_is_too_large(content, tmp_path / "runs.parquet")
+
+
+def test_pages_share_what_the_file_may_expand_to(tmp_path: Path) -> None:
+    text = "a" * (FREE_BYTES // 4)  # each page alone is small enough
+    check_is_too_large(written(pl.DataFrame({f"column{n}": [text] for n in range(5)})), tmp_path / "runs.parquet")
+
+
+def test_rows_without_columns_are_refused(tmp_path: Path) -> None:
+    # root without children, 2^31 rows in one row group without columns
+    rows = b"\xff\xff\xff\xff\x1f"
+    footer = b"\x29\x1c\x48\x01r\x15\x00\x00" + b"\x16" + rows + b"\x19\x1c\x19\x0c\x26" + rows + b"\x00\x00"
+    (tmp_path / "runs.parquet").write_bytes(with_footer(footer))
+    with pytest.raises(UnreadableFileError, match="a row group lacks columns or rows"):
+        parquet_frame(tmp_path / "runs.parquet")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series(["a" * 10_000] * 3_000),
+        pl.Series(["a" * 10_000] * 3_000, dtype=pl.Categorical),
+        pl.Series([b"a" * 10_000] * 3_000),
+        pl.Series([["a" * 10_000]] * 3_000),
+        pl.Series([{"text": [["a" * 10_000]]}] * 3_000),
+    ],
+    ids=["text", "category", "bytes", "list", "struct"],
+)
+def test_a_text_that_all_rows_share_counts_for_each(column: pl.Series, tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(written(pl.DataFrame({"task": column})))
+    assert path.stat().st_size < 20_000
+    with pytest.raises(InputLimitError, match=EXPANSION.reason):
+        list(parquet_rows(path))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("read --json", "task"), ("measure", "task"), ("usage", "task"), ("arena submit", "task")],
+)
+def test_no_command_reads_a_parquet_bomb(command: str, name: str, tmp_path: Path) -> None:
+    path, at = tmp_path / "runs.parquet", []
+    path.write_bytes(written(pl.DataFrame({name: pl.repeat("a" * 2_000, 600_000, eager=True)})))
+    assert path.stat().st_size < 20_000
+    if command.startswith("arena"):
+        at = ["--store", f"sqlite:///{tmp_path / 'arena.db'}"]
+        assert steelyard("arena", "init", *at).status == 0
+    done = steelyard(*command.split(), str(path), *at)
+    assert done.status == 1
+    assert EXPANSION.reason in done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,18 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.pages import write_runs
-from steelyard.records import DecodeError, Failure, Finding, Origin, Run, Usage, custom_cell, custom_value, encode_run
+from steelyard.records import (
+    FORMULA_SIGNS,
+    DecodeError,
+    Failure,
+    Finding,
+    Origin,
+    Run,
+    Usage,
+    custom_cell,
+    custom_value,
+    encode_run,
+)
 from steelyard.sources import PlacedRun, RunPart, gather, log_formats, run_of_row
 from strategies import runs
 
@@ -70,6 +82,20 @@ def test_runs_come_back_from_a_file_as_they_were_written(tmp_path: Path, ending:
     write_runs(made, path)
     # as JSON, since Python takes 1, 1.0 and True for equal
     assert [encode_run(run) for run in read_back(path)] == [encode_run(run) for run in made]
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''=1", "'", "'quoted'"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "runs.csv"
+    run = Run(id="a", task=text, failure=Failure(cause="agent", message=text), extra={f"x_{text}": text}, cost_usd=0.0)
+    write_runs([run], path)
+    with path.open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(FORMULA_SIGNS)]
+    assert [encode_run(again) for again in read_back(path)] == [encode_run(run)]
 
 
 @pytest.mark.parametrize("value", [1200, 0.5, True, "words", "007", "1200", [1, "a"], {"a": {"b": 1.5}}, None])

@@ -52,4 +52,9 @@ from ._json_documents import (
     too_long as too_long,
     unreadable as unreadable,
 )
-from ._parquet import parquet_batches as parquet_batches, parquet_frame as parquet_frame, parquet_rows as parquet_rows
+from ._parquet import (
+    check_texts as check_texts,
+    parquet_batches as parquet_batches,
+    parquet_frame as parquet_frame,
+    parquet_rows as parquet_rows,
+)

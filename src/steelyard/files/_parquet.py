@@ -9,12 +9,12 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._decompression import Budget
 from steelyard.files._file_bytes import open_file
-from steelyard.settings import FREE_BYTES, MAX_NESTING
+from steelyard.settings import MAX_NESTING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,12 +29,16 @@ MAX_STRUCT_DEPTH = 32
 Shape = Mapping[int, "Shape | list[Shape] | None"]
 """The fields of a struct that matter, by their numbers: a whole number (None), a struct, or a list of structs."""
 
-_CHILDREN, _REPETITION, _REPEATED = 5, 3, 2
+_TYPE, _LENGTH, _REPETITION, _CHILDREN, _REPEATED = 1, 2, 3, 5, 2
+_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 16}
+"""Bytes of a value in memory by its type (boolean, int32, int64, int96, float, double, text). A value costs no byte of
+the file where the one before is repeated."""
+_FIXED_LENGTH = 7
 _NUM_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_AT, _DICTIONARY_AT = 5, 6, 7, 9, 11
 _COLUMN: Shape = {3: dict.fromkeys((_NUM_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_AT, _DICTIONARY_AT))}
 _SCHEMA, _ROWS, _ROW_GROUPS, _COLUMNS = 2, 3, 4, 1
 _FOOTER: Shape = {
-    _SCHEMA: [dict.fromkeys((_REPETITION, _CHILDREN))],
+    _SCHEMA: [dict.fromkeys((_TYPE, _LENGTH, _REPETITION, _CHILDREN))],
     _ROWS: None,
     _ROW_GROUPS: [{_COLUMNS: [_COLUMN], _ROWS: None}],
 }
@@ -47,6 +51,16 @@ _PAGE: Shape = {
     _DICTIONARY: {_VALUES: None},
     _DATA_2: dict.fromkeys((_VALUES, _NULLS, _PAGE_ROWS, *_LEVELS)),
 }
+
+
+class _Leaf(NamedTuple):
+    """A column."""
+
+    is_repeated: bool
+    """Whether it may hold several values a row."""
+    width: int
+    """Bytes of a value in memory; of a text without its characters."""
+
 
 Fields = dict[int, Any]  # Any: int, Fields or list[Fields], by the shape
 
@@ -76,26 +90,27 @@ def _check_file(data: mmap.mmap, size: int, where: str) -> None:
         raise InputLimitError(where, f"the footer is larger than {FOOTER_BYTES:,} bytes")
     start = size - 8 - length
     footer = _Reader(data, start, size - 8).struct(_FOOTER)
-    leaves = list(_repeated_leaves(footer.get(_SCHEMA, ())))
+    budget = Budget().for_compressed(size)
+    leaves = list(_leaves(footer.get(_SCHEMA, ())))
     groups: Sequence[Fields] = footer.get(_ROW_GROUPS, ())
     if footer.get(_ROWS, -1) != sum(group.get(_ROWS, -1) for group in groups):
         raise _MalformedLayoutError("row counts of the row groups and the footer differ")
     left = start - len(MAGIC)
     for group in groups:
         rows, columns = group.get(_ROWS, -1), group.get(_COLUMNS, ())
-        if rows < 0 or len(columns) != len(leaves):
+        if rows < 0 or len(columns) != len(leaves) or not leaves:
             raise _MalformedLayoutError("a row group lacks columns or rows")
-        for column, repeated in zip(columns, leaves, strict=True):
+        for column, leaf in zip(columns, leaves, strict=True):
             chunk: Fields = column.get(3, {})
             left -= chunk.get(_COMPRESSED, 0)
             values = chunk.get(_NUM_VALUES, -1)
-            if left < 0 or values < rows or (values > rows and not repeated):
+            if left < 0 or values < rows or (values > rows and not leaf.is_repeated):
                 raise _MalformedLayoutError("sizes or value counts of a column and its row group differ")
-            _check_pages(data, chunk, start, where)
+            budget.take(where, size=max(values * leaf.width, _check_pages(data, chunk, start, budget, where)))
 
 
-def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
-    """Whether each column may hold several values a row; a schema lists a tree from its root down."""
+def _leaves(schema: Sequence[Fields]) -> Iterator[_Leaf]:
+    """The columns; a schema lists a tree from its root down."""
     open_groups = [[1, False]]
     for element in schema:
         if not open_groups or len(open_groups) > MAX_NESTING:
@@ -106,18 +121,24 @@ def _repeated_leaves(schema: Sequence[Fields]) -> Iterator[bool]:
         if children > 0:
             open_groups.append([children, repeated])
         elif children == 0 and len(open_groups) > 1:
-            yield repeated
+            type_ = element.get(_TYPE, -1)
+            width = element.get(_LENGTH, -1) if type_ == _FIXED_LENGTH else _WIDTHS.get(type_, -1)
+            if width < 0:
+                raise _MalformedLayoutError("a column has an unknown type")
+            yield _Leaf(repeated, max(width, 1))
         while open_groups and open_groups[-1][0] == 0:
             open_groups.pop()
     if open_groups:
         raise _MalformedLayoutError("the schema is not a tree of columns")
 
 
-def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
+def _check_pages(data: mmap.mmap, chunk: Fields, most: int, budget: Budget, where: str) -> int:
+    """Check the headers of a column's pages; return how many bytes the pages are when they are decompressed."""
     at: int = chunk.get(_DICTIONARY_AT) or chunk.get(_DATA_AT, 0)
     end: int = at + chunk.get(_COMPRESSED, -1)
     if not (len(MAGIC) <= at <= end <= most or chunk.get(_COMPRESSED) == 0):
         raise _MalformedLayoutError("a column chunk extends beyond the file")
+    whole = 0
     values_left, uncompressed_left = chunk[_NUM_VALUES], chunk.get(_UNCOMPRESSED, -1)
     while at < end:
         reader = _Reader(data, at, end)
@@ -134,10 +155,11 @@ def _check_pages(data: mmap.mmap, chunk: Fields, most: int, where: str) -> None:
             raise _MalformedLayoutError("sizes or value counts of a page and its column differ")
         if sum(about.get(name, 0) for name in _LEVELS) > min(compressed, decompressed):
             raise _MalformedLayoutError("sizes of a page and its levels differ")
-        if decompressed > FREE_BYTES:
-            Budget().for_compressed(compressed).expect(where, size=decompressed)
+        whole += decompressed
+        budget.expect(where, size=whole)
     if values_left:
         raise _MalformedLayoutError("a column has fewer values than it states")
+    return whole
 
 
 _BOOLEANS, _INTEGERS = (1, 2), (4, 5, 6)
@@ -264,12 +286,41 @@ def parquet_batches(
         if check is not None:
             check(columns)
         rows = int(frame.select(pl.len()).collect().item())
+        budget = Budget().for_compressed(path.stat().st_size)
         for start in range(0, rows, READ_ROWS):
             part = frame.slice(start, READ_ROWS).collect()
+            budget.take(str(path), size=_text_bytes(part))
             for offset, batch in enumerate(part.iter_slices(BATCH_ROWS)):
                 yield start + offset * BATCH_ROWS + 1, batch
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file can make Polars panic
         raise UnreadableFileError(str(path), f"not a readable Parquet file: {error}") from error
+
+
+def check_texts(path: Path, rows: pl.DataFrame) -> None:
+    """Reject a file if the texts of these of its rows are larger than what it may expand to."""
+    Budget().for_compressed(path.stat().st_size).expect(str(path), size=_text_bytes(rows))
+
+
+def _text_bytes(rows: pl.DataFrame) -> int:
+    """Bytes of all texts, equal ones too: they share their memory in a frame, but not as records."""
+    return sum(map(_text_bytes_of, rows.iter_columns()))
+
+
+def _text_bytes_of(column: pl.Series) -> int:
+    import polars as pl  # heavy: not needed by those who read other formats
+
+    match column.dtype:
+        case pl.String:
+            return int(column.str.len_bytes().sum())
+        case pl.Binary:
+            return int(column.bin.size().sum())
+        case pl.Categorical() | pl.Enum():
+            return int(column.cast(pl.String).str.len_bytes().sum())
+        case pl.List() | pl.Array():
+            return _text_bytes_of(column.explode())
+        case pl.Struct():
+            return _text_bytes(column.struct.unnest())
+    return 0
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: cells of any type

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite, isinf
 from typing import Annotated, Any
 
 from steelyard.errors import UsageError
 from steelyard.metrics._declare import Example, Input, Mean, Optional, Param, Required, metric
 from steelyard.metrics._words import INFINITY, Value, first_known, missing, number, ratio, when
-from steelyard.records import exact_mean, exact_quotient
+from steelyard.records import TOO_LARGE, exact_mean, exact_quotient
 
 # Any: a number for one group, a list of numbers over all of them
 TierScore = Annotated[Any, Input(reduce="median", of="composite_score")]
@@ -26,7 +26,10 @@ def _variance(values: list[float], ddof: float) -> Value:
     if len(values) <= ddof:
         return missing(f"{len(values)} tiers have a value, {int(ddof) + 1} are needed")
     mean = exact_mean(values)
-    return exact_quotient(((value - mean) ** 2 for value in values), len(values) - int(ddof))
+    try:
+        return exact_quotient(((value - mean) ** 2 for value in values), len(values) - int(ddof))
+    except OverflowError:
+        return missing(TOO_LARGE)
 
 
 @metric(
@@ -217,7 +220,10 @@ def duration_seconds(
 )
 def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
     """Expected cost of one pass."""
-    return ratio(cost_usd, pass_rate, at_zero=INFINITY)
+    cost = ratio(cost_usd, pass_rate, at_zero=INFINITY)
+    if isinstance(cost, float) and isinf(cost) and pass_rate != 0 and isfinite(cost_usd):
+        return missing(TOO_LARGE)
+    return cost
 
 
 @metric(

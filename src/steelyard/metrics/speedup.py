@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from steelyard.metrics._declare import Example, Input, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, log as logarithm, missing, ratio, when
-from steelyard.records import Missing, exact_mean
+from steelyard.records import TOO_LARGE, Missing, exact_mean
 
 _NO_BENCHMARK = "no benchmark is valid under nop, oracle and agent"
 _NO_TASK = "no task has a value"
@@ -294,7 +294,10 @@ def mean_cost_per_task(*, costs: Required) -> Value:
 )
 def total_cost(*, costs: Required) -> Value:
     """Total cost of all attempts."""
-    return fsum(costs) if costs else missing("no task's cost is known")
+    try:
+        return fsum(costs) if costs else missing("no task's cost is known")
+    except OverflowError:
+        return missing(TOO_LARGE)
 
 
 @metric(

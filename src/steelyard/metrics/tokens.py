@@ -6,10 +6,11 @@ A total that some runs are missing from, or that a run entered with a lower boun
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, isinf
 
 from steelyard.metrics._declare import Example, Metric, Optional, Required, Sum, metric
 from steelyard.metrics._words import INFINITY, Value, first_known, missing, ratio, when
+from steelyard.records import TOO_LARGE
 
 
 def _total(title: str, unit: str, of: str, *, lower_bound: str) -> Callable[[Callable[..., Value]], Metric]:
@@ -29,7 +30,7 @@ def _total(title: str, unit: str, of: str, *, lower_bound: str) -> Callable[[Cal
 @_total("Total cost", "USD", "cost_usd", lower_bound="cost_is_lower_bound")
 def total_cost_usd(*, cost_usd: Sum) -> Value:
     """Total cost of all runs."""
-    return cost_usd
+    return missing(TOO_LARGE) if isinstance(cost_usd, float) and isinf(cost_usd) else cost_usd
 
 
 @_total("All tokens", "tokens", "total_tokens", lower_bound="usage_is_lower_bound")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.figures import FIGURE_ENDINGS
 from steelyard.pages._plain_text import json_text
-from steelyard.records import Redaction
+from steelyard.records import FORMULA_SIGNS, Redaction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,10 +61,6 @@ def writing(path: Path) -> Iterator[None]:
 Row = dict[str, Any]  # Any: cells of any type
 
 RESULT_ENDINGS = (".json", ".csv", ".parquet", ".html", ".md")
-
-
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 def csv_cell(cell: Any, *, raw: bool = False) -> Any:  # Any: what a CSV cell can hold

@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from steelyard.errors import UsageError
 from steelyard.pages._files import check_file, check_folder, writing
-from steelyard.records import Record, Run, custom_cell, encode_run, plain_type
+from steelyard.records import Record, Run, custom_cell, encode_run, escaped_text, plain_type
 
 RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
 FLAT_PARTS = ("usage", "failure", "source")
@@ -121,7 +121,9 @@ def _csv(runs: Iterable[Run], path: Path) -> int:
         bare = csv.writer(file, lineterminator="\n")
         # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
         quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        for cells in itertools.chain([columns], ([_text(name, row) for name in columns] for row in rows)):
+        for cells in itertools.chain(
+            [[*map(escaped_text, columns)]], ([_text(name, row) for name in columns] for row in rows)
+        ):
             (quoted if any("\r" in cell for cell in cells) else bare).writerow(cells)
     return len(rows)
 
@@ -130,6 +132,8 @@ def _text(name: str, row: Row) -> str:
     if name not in row:
         return ""
     cell = row[name]
+    if isinstance(cell, str):
+        return escaped_text(custom_cell(cell) if name.startswith("x_") else cell)
     if name.startswith("x_"):
         return custom_cell(cell)
     if isinstance(cell, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -12,14 +13,18 @@ from msgspec import UNSET, UnsetType
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted, quantity
 from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, sum_in_order
+from steelyard.records import TOKEN_KINDS, TOO_LARGE, Finding, Rejected, sum_in_order
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, PageTable
 
-TERMINAL_REASONS = 12
+TERMINALREASONS = 12
 """Reasons for rejected records that a terminal shows."""
 SPARED = {"cost_unknown_runs": 1, "calls": 2, "files": 3}
+
+
+_COSTS = ("cost_known_usd", "cost_lower_bound_usd")
+REASONS = ("reason", "calls_reason", "cost_reason")
 
 
 class FormatCount(Part, frozen=True, kw_only=True):
@@ -45,6 +50,8 @@ class FormatCount(Part, frozen=True, kw_only=True):
     """Why `total_tokens` is missing."""
     calls_reason: str | UnsetType = UNSET
     """Why `calls` is missing."""
+    cost_reason: str | UnsetType = UNSET
+    """Why the cost of runs with a known cost is missing."""
 
 
 class RejectedRecord(Part, frozen=True, kw_only=True):
@@ -116,8 +123,11 @@ def rejected_record(rejected: Rejected) -> RejectedRecord:
 def format_count(sums: Mapping[str, Any]) -> FormatCount:  # Any: counts, dollars, tokens by kind
     """Return totals, with the reasons for missing ones."""
     absent = "there are no runs"
+    costs = {name: sums[name] for name in _COSTS}
+    finite = {name: None if cost is not None and math.isinf(cost) else cost for name, cost in costs.items()}
     return FormatCount(
-        **sums,
+        **{**sums, **finite},
+        cost_reason=UNSET if finite == costs else TOO_LARGE,
         reason=UNSET if sums["total_tokens"] is not None else "no run reports tokens" if sums["runs"] else absent,
         calls_reason=UNSET if sums["calls"] is not None else "no run reports its calls" if sums["runs"] else absent,
     )
@@ -125,9 +135,12 @@ def format_count(sums: Mapping[str, Any]) -> FormatCount:  # Any: counts, dollar
 
 def total_of(counts: Sequence[FormatCount]) -> FormatCount:
     """Return the totals of all formats."""
-    names = [name for name in FormatCount.__struct_fields__ if name not in ("tokens", "reason", "calls_reason")]
+    names = [name for name in FormatCount.__struct_fields__ if name != "tokens" and name not in REASONS]
     nothing = FormatCount()
     sums = {name: _sum([getattr(each, name) for each in counts], getattr(nothing, name)) for name in names}
+    for name in _COSTS:
+        if any(each.cost_reason is not UNSET and getattr(each, name) is None for each in counts):
+            sums[name] = math.inf
     tokens = {kind: _sum([each.tokens[kind] for each in counts], None) for kind in TOKEN_KINDS}
     return format_count({**sums, "tokens": tokens})
 
@@ -158,10 +171,12 @@ def _sentence(answer: ReadSummary) -> str:
     if not total.runs:
         is_empty = not (answer.formats or answer.not_recognized or answer.rejected_count)
         return "No files found." if is_empty else f"No runs found{formats}."
-    priced = total.cost_known_runs + total.cost_lower_bound_runs
+    priced = bool(total.cost_known_runs + total.cost_lower_bound_runs)
     spent = sum_in_order([cost for cost in (total.cost_known_usd, total.cost_lower_bound_usd) if cost is not None])
     least = "at least " if total.cost_lower_bound_runs or total.cost_unknown_runs else ""
     cost = f"cost {least}{quantity(spent, 'USD')}" if priced else "cost unknown"
+    if total.cost_reason is not UNSET or math.isinf(spent):
+        cost = f"no total cost: {TOO_LARGE}"
     return f"{counted(total.runs, 'run')} from {counted(total.files, 'file')}{formats}; {cost}."
 
 
@@ -226,7 +241,7 @@ def _reason_table(answer: ReadSummary) -> PageTable:
     return pages.PageTable(
         name="reasons",
         caption="Rejected records by reason",
-        terminal_rows=TERMINAL_REASONS,
+        terminal_rows=TERMINALREASONS,
         columns=(
             pages.count_column("records", "rejected", [each.records for each in answer.reasons]),
             pages.text_column("reason", "reason", [each.reason for each in answer.reasons]),
@@ -238,7 +253,7 @@ def _reason_table(answer: ReadSummary) -> PageTable:
 
 def _cost(usd: float | None, runs: int) -> str:
     """Return dollars with the number of runs that they cover."""
-    return f"{pages.number_text(usd, 'USD')} ({runs:,})" if runs else pages.DASH
+    return f"{pages.number_text(usd, 'USD')} ({runs:,})" if runs and usd is not None else pages.DASH
 
 
 def _covering(value: int | None, known: int, runs: int) -> str:

@@ -15,6 +15,7 @@ from steelyard.prices import cost_of, open_price_table
 from steelyard.questions._options import ReadOptions
 from steelyard.questions._question import question
 from steelyard.questions._read_summary import (
+    REASONS,
     FormatCount,
     ReadSummary,
     RejectionReason,
@@ -181,9 +182,7 @@ class _FormatTally:
         nothing = FormatCount()
         self.tokens = dict(nothing.tokens)
         self.sums: dict[str, Any] = {  # Any: whole numbers or dollars, None until a run reports one
-            name: getattr(nothing, name)
-            for name in nothing.__struct_fields__
-            if name not in ("tokens", "reason", "calls_reason")
+            name: getattr(nothing, name) for name in nothing.__struct_fields__ if name not in ("tokens", *REASONS)
         }
 
     def add(self, run: Run, *, cost_usd: float | None, is_lower_bound: bool) -> None:

@@ -1,12 +1,15 @@
 from ._custom_fields import (
+    FORMULA_SIGNS as FORMULA_SIGNS,
     CustomKind as CustomKind,
     custom_cell as custom_cell,
     custom_input as custom_input,
     custom_inputs as custom_inputs,
     custom_text as custom_text,
     custom_value as custom_value,
+    escaped_text as escaped_text,
     is_custom_field as is_custom_field,
     is_custom_input as is_custom_input,
+    plain_text as plain_text,
     plain_type as plain_type,
 )
 from ._decoding import (
@@ -134,6 +137,7 @@ from ._submission import (
     without_inputs as without_inputs,
 )
 from ._sums import (
+    TOO_LARGE as TOO_LARGE,
     exact_mean as exact_mean,
     exact_quotient as exact_quotient,
     sum_in_order as sum_in_order,

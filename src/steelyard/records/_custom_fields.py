@@ -8,6 +8,7 @@ spaced. Text that would be taken for something else is written in JSON's quotes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -95,3 +96,26 @@ def plain_type(values: list[Any]) -> type | None:  # Any: the user's own values
 
 def _json(value: Any) -> str:  # Any: the user's own value
     return msgspec.json.encode(value, order="deterministic").decode()
+
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+_FORMULA = re.compile(rf"'*[{re.escape(''.join(FORMULA_SIGNS))}]")
+
+
+def escaped_text(text: str) -> str:
+    """The text of a cell; what a spreadsheet would run as a formula begins with a quote, which `plain_text` removes.
+
+    >>> [escaped_text(text) for text in ("=1+1", "'=1+1", "it's")]
+    ["'=1+1", "''=1+1", "it's"]
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def plain_text(cell: str) -> str:
+    """The text that `escaped_text` made the cell of.
+
+    >>> [plain_text(cell) for cell in ("'=1+1", "''=1+1", "it's", "'quoted'", "-1")]
+    ['=1+1', "'=1+1", "it's", "'quoted'", '-1']
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

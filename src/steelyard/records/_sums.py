@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable
 from functools import reduce
 from operator import add
 
+TOO_LARGE = "the result is too large for a number (above 1.8e+308)"
+"""Why a sum or quotient of numbers is missing: infinity would be another answer."""
+
 
 def sum_in_order(values: Iterable[float]) -> float:
     """The sum from left to right, rounded at every step; whole numbers give a whole number, and no numbers 0.

@@ -42,6 +42,7 @@ from steelyard.questions.measure._answer import (
     group_label,
 )
 from steelyard.records import (
+    TOO_LARGE,
     ComponentType,
     Finding,
     Missing,
@@ -443,7 +444,10 @@ def _sum(values: Iterable[float | Missing]) -> float | Missing:
         if isinstance(value, Missing):
             return value
         known.append(value)
-    return math.fsum(known)
+    try:
+        return math.fsum(known)
+    except OverflowError:
+        return Missing(TOO_LARGE)
 
 
 def _uneven(engine: Engine, plan: _Plan, labels: Sequence[str], by: Sequence[str]) -> list[Finding]:

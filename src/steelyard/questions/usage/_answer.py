@@ -11,7 +11,7 @@ import msgspec
 from steelyard.formatting import exact_dollars, quantity
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions._run_input import LogLocation
-from steelyard.records import TOKEN_KINDS, Finding, Zone, zone_of
+from steelyard.records import TOKEN_KINDS, TOO_LARGE, Finding, Zone, zone_of
 
 BudgetStatus = Literal["pass", "fail", "inconclusive"]
 STATUS: dict[BudgetStatus, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
@@ -144,7 +144,7 @@ def summary_of(answer: UsageSummary) -> str:
 def _amount(answer: UsageSummary) -> str:
     used = answer.total
     if used.cost_usd is None:
-        return "Cost unknown"
+        return f"No total cost ({used.reason})" if used.reason == TOO_LARGE else "Cost unknown"
     return f"{'At least ' if used.lower_bound else ''}{quantity(used.cost_usd, 'USD')}"
 
 

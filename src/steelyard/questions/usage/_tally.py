@@ -15,6 +15,7 @@ from steelyard.prices import PICO_PER_USD, Charge, PlacesOf, PriceTable, charges
 from steelyard.questions.usage._answer import DayCost, RunCost, UsageCount
 from steelyard.records import (
     TOKEN_KINDS,
+    TOO_LARGE,
     Call,
     DayFinder,
     Finding,
@@ -275,7 +276,9 @@ class _Cell(msgspec.Struct):
             nothing = dict.fromkeys(TOKEN_KINDS, 0)
             return {"tokens": nothing, "total_tokens": 0, "cost_usd": 0.0, "lower_bound": self.doubtful}
         cost, reason = self.usd, None
-        if cost is None:
+        if self.pico is not None:
+            reason = TOO_LARGE if cost is None else None
+        elif cost is None:
             reason = "the tokens have no price" if self.unpriced_runs else "no tokens reported"
         return {
             "runs": self.runs,
@@ -503,9 +506,12 @@ def _sum(amounts: Sequence[Amount]) -> Amount:
     return sum(known) if known else None
 
 
-def _usd(pico: int | Fraction) -> float:
-    """Dollars, rounded once."""
-    return pico / PICO_PER_USD if isinstance(pico, int) else float(pico / PICO_PER_USD)
+def _usd(pico: int | Fraction) -> float | None:
+    """Dollars, rounded once; None for more than a float can be."""
+    try:
+        return pico / PICO_PER_USD if isinstance(pico, int) else float(pico / PICO_PER_USD)
+    except OverflowError:
+        return None
 
 
 def _key_order(key: Sequence[str | None]) -> tuple[tuple[bool, str], ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, ends_with_line_end, separator_of
-from steelyard.records import DecodeError, Finding, Rejected
+from steelyard.records import DecodeError, Finding, Rejected, plain_text
 from steelyard.sources.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.sources.formats._run_records import column_problem, run_of_row
 
@@ -26,6 +26,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
     rows = csv_rows(path, column="task")
     header = next(rows)
     assert isinstance(header, Row)  # a broken header is an error
+    header = header._replace(cells=[*map(plain_text, header.cells)])
     problem = column_problem(header.cells)
     if problem:
         raise UnreadableFileError(name, problem.reason, hint=problem.hint)
@@ -46,7 +47,7 @@ def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
     if problem is not None:
         return Rejected(path=path, line=row.line, reason=problem, hint=SHORT_OR_LONG)
     try:
-        run = run_of_row(dict(zip(header.cells, row.cells, strict=True)), from_text=True)
+        run = run_of_row(dict(zip(header.cells, map(plain_text, row.cells), strict=True)), from_text=True)
     except DecodeError as error:
         return Rejected(path=path, line=row.line, reason=error.reason, hint=error.hint)
     return PlacedRun(run, path, row.line)

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import MissingExtraError, UnreadableFileError
+from steelyard.files import check_texts
 from steelyard.option_names import option
 from steelyard.plain_text import clean
 from steelyard.prices import PricedColumn, PriceTable, price_run_columns
@@ -365,6 +366,7 @@ class TableBuilder:
         """The facts of rows of a flat file; what a check finds suspicious goes the way of records."""
         bad = frame.filter(suspicious(frame)).collect()
         if bad.height:
+            check_texts(path, bad)
             self.add_entries(_as_entries(bad, str(path)), name=str(path))
             frame = frame.filter(~suspicious(frame))
         frame = frame.with_columns(pl.lit(value).alias(key) for key, value in labels.items() if key != "extra")
