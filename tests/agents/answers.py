@@ -79,7 +79,8 @@ def answer_responses(answer: Answer, body: Mapping[str, Any]) -> Told:
             "type": "function_call",
             "id": f"fc_{answer.key}",
             "call_id": f"call_{answer.key}",
-            "name": answer.tool,
+            **({"namespace": answer.tool.partition("/")[0]} if "/" in answer.tool else {}),
+            "name": answer.tool.rpartition("/")[2],
             "arguments": json.dumps(answer.arguments),
             "status": "completed",
         }

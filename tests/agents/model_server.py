@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
 import threading
@@ -28,6 +29,7 @@ from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, 
 Api = Literal["chat", "responses", "messages", "gemini"]
 BASES = {"input": 12_000, "cache_read": 6_500, "cache_write": 3_000, "output": 2_400, "reasoning": 1_200}
 SUBAGENT_TOOL = "complete_task"
+"""The tool with which a subagent of Gemini CLI ends; no other agent is offered it."""
 RESET_SECONDS = 0.1
 """Before a connection is reset, so that what was sent before has been read."""
 MAX_CALLS = 9
@@ -52,13 +54,30 @@ ANSWERS = {
     "gemini": answer_gemini,
 }
 SHELL_TOOLS = frozenset(
-    {"bash", "shell", "shell_command", "exec_command", "run_shell_command", "local_shell", "execute_command"}
+    {
+        "bash",
+        "shell",
+        "shell_command",
+        "exec_command",
+        "run_shell_command",
+        "local_shell",
+        "execute_command",
+        "run_commands",
+    }
 )
+
+SUBTASK = "SUBTASK"
+"""In a task for a subagent: its conversation takes the steps of a subagent."""
+DELEGATING_TOOLS = frozenset({"task", "agent", "spawn_agent", "generalist", "invoke_agent", "use_subagents"})
+SUBAGENTS = {"agent_name": "generalist", "agent_type": "task", "subagent_type": "general-purpose"}
+"""Which subagent is asked, by the argument that names it."""
+COMPACTING = re.compile(r"(?i)summary of the conversation|compact")
+"""In the last message of a request for a summary of the history."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One answer of the script: a command for the agent's shell tool, or a text."""
+    """One answer of the script: a command for the agent's shell tool, a task for its subagent tool, or a text."""
 
     run: str | None = None
     say: str | None = None
@@ -77,6 +96,8 @@ class Fault:
     """`reset` (RST), `close` (FIN), `hang` (nothing more is sent), or `bad_chunk` (FIN within a chunk)."""
     is_early: bool = False
     """Whether nothing of the answer was sent; else the first half of its body."""
+    delegate: str | None = None
+    """The subagent's task; its own requests are recognized by `SUBTASK` in the first message."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +105,6 @@ class Script:
     """What the model does: its steps in order, the last one again and again, or a rejection of every call."""
 
     steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
-    subagent_steps: tuple[Step, ...] = ()
-    """The steps where the request offers `SUBAGENT_TOOL`, as it does to a subagent."""
     status: int = 200
     """Another HTTP status refuses every call with it."""
     statuses: tuple[int, ...] = ()
@@ -108,6 +127,13 @@ class Script:
     """Whether a rejection tells the key that it came with, as some do."""
     has_many_calls: bool = False
     """Past the ninth call, a sum does not tell calls apart any more; every single call still has its own numbers."""
+    subagent_steps: tuple[Step, ...] = (Step(run="printf 'part\\n' > part.txt"), Step(say="part.txt says part."))
+    """What the model does in a subagent's conversation."""
+    fills_context_at: int | None = None
+    """The call whose stated input fills the agent's context, so that it compacts its history."""
+    context_tokens: int = 1 << 18
+    cuts_call: int | None = None
+    """The call whose stream ends after its first events, as a lost connection ends it."""
     without_tools: str = "A short title"
     """The answer to a request that offers no shell: a title, a summary."""
 
@@ -181,15 +207,17 @@ class ModelServer(ThreadingHTTPServer):
         """Counts one request; the answer, or None where the script refuses it."""
         offered = dict(_tools(api, body))
         shell = next((name for name in offered if name.lower() in SHELL_TOOLS), None)
-        steps = (self.script.subagent_steps if SUBAGENT_TOOL in offered else ()) or self.script.steps
+        texts = list(_user_texts(api, body))
+        is_subagent = SUBAGENT_TOOL in offered or any(SUBTASK in text for text in texts[:3])
+        steps = self.script.subagent_steps if is_subagent else self.script.steps
         step = steps[min(_tool_results(api, body), len(steps) - 1)]
-        if shell is None and step.call is None:
+        if (shell is None and step.call is None) or (texts and COMPACTING.search(texts[-1])):
             step = Step(say=self.script.without_tools)
+        tool, arguments = _tool_call(offered, shell, step)
+        if is_subagent and step.say is not None and SUBAGENT_TOOL in offered:
+            tool, arguments = SUBAGENT_TOOL, _arguments(offered[SUBAGENT_TOOL], step.say)
         model = str(body.get("model") or path.rsplit("/", 1)[-1].split(":", maxsplit=1)[0])
         streamed = bool(body.get("stream")) or path.endswith(":streamGenerateContent")
-        arguments = None if shell is None or step.run is None else _arguments(offered[shell], step.run)
-        if step.call is not None and step.call[0] in offered:
-            shell, arguments = step.call[0], dict(step.call[1])
         with self._lock:
             number = len(self.calls)
             status = self.script.statuses[number] if number < len(self.script.statuses) else self.script.status
@@ -200,16 +228,22 @@ class ModelServer(ThreadingHTTPServer):
                 status=status,
                 model=model,
                 streamed=streamed,
-                tool=None if arguments is None or is_rejected else shell,
+                tool=None if is_rejected else tool,
                 offered_tools=len(offered),
                 key=key,
-                usage={} if is_rejected else usage_of(api, number, has_many_calls=self.script.has_many_calls),
+                usage={} if is_rejected else self._usage(api, number),
             )
             self.calls.append(call)
         if is_rejected:
             return call, None
         key = f"scripted{number:04d}"
-        return call, Answer(key, model, call.usage, step.say or "", shell or "", arguments, streamed)
+        return call, Answer(key, model, call.usage, step.say or "", tool or "", arguments, streamed)
+
+    def _usage(self, api: Api, number: int) -> dict[str, int]:
+        usage = usage_of(api, number, has_many_calls=self.script.has_many_calls)
+        if number == self.script.fills_context_at:
+            usage["input"] += self.script.context_tokens
+        return usage
 
     def count(self) -> str:
         """The count as JSON, one call after another."""
@@ -263,6 +297,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._whole({"type": "error", "error": message}, status=call.status)
             return
         events = ANSWERS[api](answer, body)
+        if call.number == script.cuts_call and not isinstance(events, Mapping):
+            events = events[: max(1, len(events) // 2)]
         if isinstance(events, Mapping):
             self._whole(events)
         else:
@@ -352,6 +388,8 @@ def _tools(api: Api, body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str
                 yield function["name"], function.get("parametersJsonSchema") or function.get("parameters") or {}
         elif api == "chat":
             yield tool["function"]["name"], tool["function"].get("parameters") or {}
+        elif tool.get("type") == "namespace":
+            yield from ((f"{tool['name']}/{inner['name']}", inner["parameters"]) for inner in tool["tools"])
         else:
             name = tool.get("name") or tool.get("type") or ""
             yield name, tool.get("parameters") or tool.get("input_schema") or {}
@@ -370,13 +408,43 @@ def _tool_results(api: Api, body: Mapping[str, Any]) -> int:
     return sum(block.get("type") == "tool_result" for block in blocks)
 
 
+def _user_texts(api: Api, body: Mapping[str, Any]) -> Iterator[str]:
+    """The text of each message of the user."""
+    turns = body.get("contents" if api == "gemini" else "input" if api == "responses" else "messages") or []
+    for turn in [{"role": "user", "content": turns}] if isinstance(turns, str) else turns:
+        if turn.get("role") == "user":
+            content = turn.get("parts") or turn.get("content") or ""
+            yield content if isinstance(content, str) else "\n".join(str(part.get("text") or "") for part in content)
+
+
+def _tool_call(
+    offered: Mapping[str, Mapping[str, Any]], shell: str | None, step: Step
+) -> tuple[str | None, dict[str, Any] | None]:
+    """The tool that the step calls, and its arguments."""
+    if step.run is not None and shell is not None:
+        return shell, _arguments(offered[shell], step.run)
+    if step.call is not None and step.call[0] in offered:
+        return step.call[0], dict(step.call[1])
+    if step.delegate is None:
+        return None, None
+    name = next(name for name in offered if name.lower().rpartition("/")[2] in DELEGATING_TOOLS)
+    arguments = _arguments(offered[name], step.delegate)
+    return name, arguments | {key: "general" for key in arguments if (name, key) == ("task", "subagent_type")}
+
+
 def _arguments(schema: Mapping[str, Any], command: str) -> dict[str, Any]:
     """The arguments of a shell tool, whatever it calls them."""
     given: dict[str, Any] = {}
     fillers = {"boolean": False, "integer": 30, "number": 30, "array": []}
     for name, declared in (schema.get("properties") or {}).items():
-        if name in ("command", "cmd", "script"):
+        if name in ("command", "cmd", "script", "prompt", "task", "message"):
             given[name] = ["bash", "-lc", command] if declared.get("type") == "array" else command
+        elif name == "commands":
+            given[name] = [command]
+        elif name in SUBAGENTS:
+            given[name] = SUBAGENTS[name]
+        elif declared.get("type") == "object" and name in (schema.get("required") or ()):
+            given[name] = _arguments(declared, command)
         elif name in (schema.get("required") or ()):
             text = declared["enum"][0] if declared.get("enum") else "one step"
             given[name] = fillers.get(str(declared.get("type")), text)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Set as AbstractSet
 from pathlib import Path
 
 import msgspec
 from hypothesis import strategies as st
 
 from steelyard.files import archive_kind
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, decode_run, encode_run
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, Usage, decode_run, encode_run
 from steelyard.sources import LogFormat, PlacedRun, RunPart, gather, head_of, log_formats
 
 CUTS = 60
@@ -210,3 +212,62 @@ def mutated(draw: st.DrawFn, samples: list[Path]) -> bytes:
             if start and end > start:
                 data[start:end] = value
     return bytes(data)
+
+
+def outcome_of_paths(paths: list[Path]) -> list[Run]:
+    """The runs of the files."""
+    return [item.run for item in gather(paths, workers=1) if isinstance(item, PlacedRun)]
+
+
+def tokens_by_kind(run: Run) -> dict[str, int]:
+    """The known tokens; output includes reasoning, which not every log tells from it."""
+    usage = run.total_usage or Usage()
+    kinds = {kind: getattr(usage, kind) or 0 for kind in TOKEN_KINDS if kind != "total_tokens"}
+    kinds["output_tokens"] += kinds.pop("reasoning_tokens")
+    return kinds
+
+
+def cut_records(data: bytes) -> Iterator[bytes]:
+    """The log after each of its records but the last: lines, or the objects in a document's lists."""
+    lines = data.splitlines(keepends=True)
+    if len(lines) > 1 and lines[0].lstrip()[:1] == b"{" and lines[0].rstrip()[-1:] == b"}":
+        for end in range(1, len(lines)):
+            yield b"".join(lines[:end])
+        return
+    try:
+        whole = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return
+    if isinstance(whole, list):
+        for end in range(1, len(whole)):
+            yield msgspec.json.encode(whole[:end])
+    elif isinstance(whole, dict):
+        for key, value in whole.items():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                for end in range(len(value)):
+                    yield msgspec.json.encode(whole | {key: value[:end]})
+
+
+def check_cut_records(path: Path, paths: list[Path], folder: Path, *, turns: AbstractSet[int] = frozenset()) -> None:
+    """Cut after any record, a log among others gives no more tokens than the whole, and fewer are not called known.
+
+    After the records in `turns` the model has ended a turn, so the part is a whole session itself.
+    """
+    whole = {run.id: run for run in outcome_of_paths(paths)}
+    data = path.read_bytes()
+    cut = folder / path.relative_to(Path(os.path.commonpath([*paths, path])).parent)
+    cut.parent.mkdir(parents=True, exist_ok=True)
+    others = [other for other in paths if other != path]
+    for number, part in enumerate(cut_records(data), start=1):
+        cut.write_bytes(part)
+        runs = outcome_of_paths([*others, cut])
+        assert len(runs) <= len(whole), f"{path.name} cut after record {number} gives {len(runs)} runs"
+        for run in runs:
+            full = whole.get(run.id) or next(iter(whole.values()))
+            tokens, all_tokens = tokens_by_kind(run), tokens_by_kind(full)
+            where = f"{path.name} cut after record {number}"
+            assert sum(tokens.values()) <= sum(all_tokens.values()), f"{where} has more than the whole"
+            word = (run.provenance or {}).get("usage")
+            assert tokens == all_tokens or number in turns or word in ("lower_bound", "unknown"), (
+                f"{where} is called {word}"
+            )

@@ -75,7 +75,8 @@ def _claude_session(
     asked = {"role": "user", "content": "make the failing test pass"}
     yield {**shared, "type": "user", "message": asked, "uuid": f"{session}-0", "timestamp": _time(started)}
     read = 0
-    for number in range(1, 4 + int(5 * chance.random())):
+    last = 3 + int(5 * chance.random())
+    for number in range(1, last + 1):
         written = 800 + int(4_000 * chance.random())
         usage = {
             "input_tokens": 4 + int(20 * chance.random()),
@@ -85,16 +86,18 @@ def _claude_session(
             "output_tokens": 100 + int(900 * chance.random()),
         }
         read += written
-        content = [
-            {"type": "tool_use", "id": f"toolu_{number}", "name": "Edit", "input": {"file_path": f"{folder}/a.py"}}
-        ]
+        content: dict[str, Any] = {"type": "text", "text": "The test passes."}
+        if number < last:
+            edited = {"file_path": f"{folder}/a.py"}
+            content = {"type": "tool_use", "id": f"toolu_{number}", "name": "Edit", "input": edited}
         message: dict[str, Any] = {
             "model": model,
             "id": f"msg_{session[-2:]}_{number}",
             "type": "message",
             "role": "assistant",
         }
-        message |= {"content": content, "stop_reason": "tool_use", "usage": usage}
+        stop = "tool_use" if number < last else "end_turn"
+        message |= {"content": [content], "stop_reason": stop, "usage": usage}
         at = _time(started + timedelta(seconds=20 * number))
         yield {**shared, "type": "assistant", "message": message, "uuid": f"{session}-{number}", "timestamp": at}
 
@@ -127,7 +130,9 @@ def _codex_session(
             "last_token_usage": {**last, "total_tokens": last["input_tokens"] + last["output_tokens"]},
         }
         payload = {"type": "token_count", "info": counts}
-        yield {"timestamp": _time(started + timedelta(seconds=30 * number)), "type": "event_msg", "payload": payload}
+        at = _time(started + timedelta(seconds=30 * number))
+        yield {"timestamp": at, "type": "event_msg", "payload": payload}
+    yield {"timestamp": at, "type": "event_msg", "payload": {"type": "task_complete", "last_agent_message": "done"}}
 
 
 def _time(at: datetime) -> str:

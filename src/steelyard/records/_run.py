@@ -398,7 +398,7 @@ class Run(Record, frozen=True, kw_only=True):
     tool_calls: Count | None = None
     """Number of tool calls."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
-    """Number of turns."""
+    """Number of answers of the main agent's model; calls of subagents, for compaction and for titles do not count."""
     success: bool | None = None
     """Success as claimed by the agent; not a verdict."""
     files_created: tuple[str, ...] | None = None

@@ -84,7 +84,6 @@ class Result(msgspec.Struct, kw_only=True):
     is_error: bool | None = None
     duration_ms: float | None = None
     duration_api_ms: float | None = None
-    num_turns: int | None = None
     session_id: str | None = None
     uuid: str | None = None
     total_cost_usd: float | None = None
@@ -124,7 +123,7 @@ def result_fields(
         how={
             "usage": "reported" if usage else "unknown",
             "cost_usd": "reported" if result.total_cost_usd is not None else "unknown",
-            "iterations": "reported" if result.num_turns else None,
+            "iterations": "counted" if more.get("iterations") is not None else None,
             "tool_calls": "counted" if more.get("tool_calls") is not None else None,
         },
         **{
@@ -138,7 +137,6 @@ def result_fields(
             "calls": calls,
             "cost_usd": result.total_cost_usd,
             "duration_seconds": result.duration_seconds,
-            "iterations": result.num_turns or None,
             "success": None if result.is_error is None else not result.is_error,
             **more,
         },

@@ -61,6 +61,15 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     lists_passes_only: bool = False
     """Whether the verdict is from a list of the tasks that passed: those it does not name failed, but how many they
     are is not in the file."""
+    is_subagent: bool = False
+    """Whether it is the log of a subagent that names its parent's session as its own: part of that run."""
+    started: tuple[str, ...] = ()
+    """Ids of what it started and whose calls are not in this log: subagents (`#0`, `#1` where it does not name them),
+    and compactions that no log of the tool has."""
+    contains: tuple[str, ...] = ()
+    """Ids of the subagents whose calls are in this log, where they are not sessions of their own."""
+    unfinished: bool = False
+    """Whether the log shows no end of the session, or calls whose tokens it lacks: its numbers are lower bounds."""
     notes: tuple[Finding, ...] = ()
     """What a reader of this run's numbers should know."""
     lacks_lines: bool = False
@@ -150,8 +159,6 @@ class LogFormat:
     for what was derived from another log."""
     totals_add_up: bool = False
     """The totals of one session in several files are of different calls; otherwise the largest is the session's."""
-    sums_subagents: bool = False
-    """Totals that a session states include those of its subagents, which have logs of their own."""
     shows_every_tool_call: bool = False
     """A session in which no tool call is seen made none; otherwise their number is unknown."""
     seen: bool = True

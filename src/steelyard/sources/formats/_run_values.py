@@ -99,6 +99,8 @@ _TOGETHER = (
     ("cache_write_5m_tokens", "cache_write_1h_tokens"),  # a total may lack the lifetime of a cache write
     ("reasoning_tokens",),
 )
+_WITH_REASONING = (*(kinds for kinds in _TOGETHER if "output" not in kinds[0]), ("output_tokens", "reasoning_tokens"))
+"""Of a total that does not say how much of its output is reasoning."""
 
 
 def itemized(calls: Sequence[Call], totals: Sequence[Call]) -> tuple[Call, ...] | None:
@@ -141,7 +143,8 @@ def _plain(model: str | None) -> str:
 
 def _beyond(total: Usage, parts: Usage) -> Usage | None:
     rest: dict[str, int] = {}
-    for kinds in _TOGETHER:
+    together = _TOGETHER if total.reasoning_tokens is not None else _WITH_REASONING
+    for kinds in together:
         stated = [count for kind in kinds if (count := getattr(total, kind)) is not None]
         more = sum(stated) - sum(getattr(parts, kind) or 0 for kind in kinds)
         if stated and more < 0:

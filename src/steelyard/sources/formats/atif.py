@@ -39,6 +39,24 @@ class ToolCall(msgspec.Struct):
     tool_call_id: str | None = None
 
 
+class Reference(msgspec.Struct):
+    """A subagent's trajectory."""
+
+    trajectory_id: str | None = None
+
+
+class Result(msgspec.Struct):
+    """What a tool gave back."""
+
+    subagent_trajectory_ref: list[Reference] | None = None
+
+
+class Observation(msgspec.Struct):
+    """What tools gave back."""
+
+    results: list[Result] = []
+
+
 class Step(msgspec.Struct):
     """One step."""
 
@@ -50,6 +68,7 @@ class Step(msgspec.Struct):
     metrics: Metrics | None = None
     is_copied_context: bool | None = None
     llm_call_count: Count | None = None
+    observation: Observation | None = None
 
 
 class Totals(msgspec.Struct):
@@ -59,6 +78,7 @@ class Totals(msgspec.Struct):
     total_completion_tokens: Count | None = None
     total_cached_tokens: Count | None = None
     total_cost_usd: Amount | None = None
+    total_steps: Count | None = None
 
 
 class Agent(msgspec.Struct):
@@ -104,9 +124,11 @@ def read(path: Path) -> Iterator[ReadItem]:
         usage = add_usage(call.usage for call in calls)
     cost, sure = stated_cost(_cost(totals, steps), usage)
     tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
-    turns = sum(
-        1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
-    )
+    main = [step for owner, _, step in steps if owner == (trajectory.trajectory_id or trajectory.session_id or "")]
+    turns = sum(1 if step.llm_call_count is None else step.llm_call_count for step in main if step.source == "agent")
+    results = [result for _, _, step in steps if step.observation for result in step.observation.results]
+    started_by = [ref.trajectory_id for result in results for ref in result.subagent_trajectory_ref or ()]
+    inner = [subagent.trajectory_id for subagent in trajectory.subagent_trajectories or ()]
     started, ended = span_of(step.timestamp for _, _, step in steps)
     session = label(trajectory.session_id) or label(trajectory.trajectory_id)
     run = run_from(
@@ -132,7 +154,24 @@ def read(path: Path) -> Iterator[ReadItem]:
         iterations=turns or None,
         extra={"agent_version": trajectory.agent.version},
     )
-    yield RunPart(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
+    yield RunPart(
+        run=run,
+        path=name,
+        role="session",
+        tool_ids=tuple(sorted(tools)),
+        started=tuple(id_ for id_ in started_by if id_),
+        contains=tuple(id_ for id_ in inner if id_),
+        unfinished=_unfinished(trajectory),
+        notes=notes,
+    )
+
+
+def _unfinished(trajectory: Trajectory) -> bool:
+    """Whether steps that the totals count are not there, or, without totals, the last step has no answer."""
+    totals, last = trajectory.final_metrics, trajectory.steps[-1:]
+    if totals is not None:
+        return totals.total_steps is not None and totals.total_steps > len(trajectory.steps)
+    return any(step.tool_calls or step.source != "agent" for step in last)
 
 
 def _brief(name: str) -> str:

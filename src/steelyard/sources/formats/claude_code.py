@@ -2,7 +2,8 @@
 
 One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions
 never write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as
-exact.
+exact. A session ends with an answer that the provider ended, or with the client's account of all of its calls; the
+calls that compact a session, and answers that were cut off, are in no message.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ NAME = "claude-code"
 WRITING = "Write"
 
 
+DELEGATING = frozenset({"Task", "Agent"})
 CREATED = b'"create"'
+SPAWNED = b'"agentId":"'
 COST_STATE = b'"cost-state"'
+USER = b'"type":"user"'
+COMPACTION = b'"subtype":"compact_boundary"'
+CUT_OFF = (b'"subtype":"api_error"', b'"text":"[Request interrupted by user]"')
+"""In lines about an answer that did not come, or not as a whole."""
+NOTICES = (COMPACTION, *CUT_OFF)
+ENDINGS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
+"""Reasons to stop after which the model is not called again by itself."""
+CLIENTS_OWN = ("<local-command", "<bash-std")
+"""What the client writes as a user's message when a command of its own is done: nothing to be answered."""
 WHOLE_BYTES = 64 << 20
 """Files up to this size are searched as a whole."""
 OPENING_LINES = 4
@@ -51,13 +63,31 @@ class Lines:
         """Whether a tool that may create a file has just been called."""
         self.created: list[bytes] = []
         """Lines in which a tool may report a file that it created."""
+        self.delegating = False
+        """Whether a subagent has just been started."""
+        self.spawned: list[bytes] = []
+        """Lines in which a tool may report which subagent it started."""
         self._states: list[tuple[int, bytes]] = []
+        self._notices: list[tuple[int, bytes]] = []
+        self._asked: list[tuple[int, bytes]] = []
 
     def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
         """Yield lines from a place on that may have the session's totals, with their own places."""
         if self.counted:
             return ((at, line) for at, line in self._states if at >= place)
         return _lines_with(self.data, COST_STATE, place)
+
+    def notices(self, word: bytes, place: int = 0) -> Iterator[bytes]:
+        """Yield the lines with one of `NOTICES`, from a place on."""
+        if self.counted:
+            return (line for at, line in self._notices if at >= place and word in line)
+        return (line for _, line in _lines_with(self.data, word, place))
+
+    def asked_from(self, place: int) -> Iterator[bytes]:
+        """Yield lines from a place on that may be a user's."""
+        if self.counted:
+            return (line for at, line in self._asked if at >= place)
+        return (line for _, line in _lines_with(self.data, USER, place))
 
     @property
     def number(self) -> int:
@@ -75,6 +105,12 @@ class Lines:
                     self.created.append(line)
                 if COST_STATE in line:
                     self._states.append((number, line))
+                if USER in line:
+                    self._asked = [(number, line)]
+                if self.delegating and SPAWNED in line:
+                    self.spawned.append(line)
+                if any(word in line for word in NOTICES):
+                    self._notices.append((number, line))
                 yield line
             return
         data = self.data = whole_file(self.path)
@@ -88,12 +124,15 @@ class Lines:
         while start <= last < end:
             if opening:
                 opening -= 1
+                if self.delegating or self.writing:
+                    self._look_for_results(start, find(b"\n", start, end))
             else:
                 hit = find(b'"assistant"', start, last)
                 following = (data.rfind(b"\n", start, hit) + 1 or start) if hit >= 0 else last
-                if self.writing and following > start:  # the tool's result precedes the model's next message
-                    self._look_for_created(start, following)
-                    self.writing = False
+                if following > start:  # a tool's result precedes the model's next message
+                    if self.delegating or self.writing:
+                        self._look_for_results(start, following)
+                    self.delegating = self.writing = False
                 start = following
             stop = find(b"\n", start, end)
             if stop < 0:
@@ -103,8 +142,11 @@ class Lines:
                 yield data[start:stop]
             start = stop + 1
 
-    def _look_for_created(self, start: int, end: int) -> None:
-        self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
+    def _look_for_results(self, start: int, end: int) -> None:
+        if self.writing:
+            self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
+        if self.delegating:
+            self.spawned += [line for _, line in _lines_with(self.data, SPAWNED, start, end)]
 
 
 def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -162,6 +204,7 @@ class Line(msgspec.Struct, gc=False):
     cwd: str | None = None
     version: str | None = None
     sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    agent: str | None = msgspec.field(name="agentId", default=None)
     message: Message | None = None
     forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
     is_api_error: bool | None = msgspec.field(name="isApiErrorMessage", default=None)
@@ -214,7 +257,10 @@ class SessionSoFar:
     place: Line | None = None
     """The first line that names the agent's folder, other than those of calls."""
     created: dict[str, None] = field(default_factory=dict)
+    spawned: dict[str, None] = field(default_factory=dict)
     last_call: int = -1
+    last: Message | None = None
+    """The last line's message of a call."""
     states: list[tuple[int, CostState]] = field(default_factory=list)
     """Its totals, with their places in the file."""
     refusal: tuple[int, Line] | None = None
@@ -257,6 +303,7 @@ class ToolResult(msgspec.Struct, gc=False):
 
     type: str | None = None
     path: str | None = msgspec.field(name="filePath", default=None)
+    agent: str | None = msgspec.field(name="agentId", default=None)
 
 
 class ResultLine(msgspec.Struct):
@@ -311,8 +358,8 @@ def read(path: Path) -> Iterator[ReadItem]:
                     yield item
                 else:
                     _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
-    for line in lines.created:
-        _note_created(line, sessions)
+    for line in (*lines.created, *lines.spawned):
+        _note_result(line, sessions)
     # The last account is enough, and all of the file is searched only where it is not.
     start = next(iter(sessions.values())).last_call if len(sessions) == 1 else 0
     for place, line in lines.states_from(max(start, 0)):
@@ -347,6 +394,7 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
             session.refusal = (lines.start, item)
         return
     session.last_call = lines.start
+    session.last = message
     call = session.take_call(message.id or f"line {lines.number}", item, message)
     content = message.content
     if not content:
@@ -360,22 +408,27 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
                 session.tools[block.id] = None
             if block.name == WRITING:
                 lines.writing = True
+            elif block.name in DELEGATING:
+                lines.delegating = True
         if not call.final:
             for written in (block.text, block.thinking, block.input):
                 if written is not ABSENT:
                     call.characters += len(memoryview(written))
 
 
-def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
-    """Notes the file that a tool reports to have created, if the line is such a report."""
+def _note_result(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the file that a tool reports to have created, or the subagent that it started, if the line is a report."""
     try:
         report = _RESULT.decode(line)
     except JSON_ERRORS:
         return  # a shape of result without files
     session = sessions.get(report.session or "")
     result = report.result
-    if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
-        session.created[result.path] = None
+    if session is not None and isinstance(result, ToolResult):
+        if result.type == "create" and result.path:
+            session.created[result.path] = None
+        if result.agent:
+            session.spawned[result.agent] = None
 
 
 def _note_state(place: int, line: bytes, sessions: dict[str, SessionSoFar]) -> None:
@@ -417,6 +470,9 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
     if rows is not None:
         calls = rows
         usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
+    is_subagent = all(line.sidechain for line in firsts) and bool(firsts)
+    agents = {line.agent for line in firsts if line.sidechain}
+    contains = tuple(session.spawned) if None in agents else tuple(agent for agent in agents if agent)
     place = session.place or next((line for line in firsts if line.cwd), None)
     failure = _failure(session)
     run = run_from(
@@ -424,7 +480,6 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         path=path,
         how={
             "usage": sure,
-            "usage.output_tokens": "lower_bound" if doubtful else None,
             "cost_usd": cost_sure,
             "tool_calls": "counted",
             "iterations": "counted",
@@ -454,8 +509,67 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         tool_ids=tuple(session.tools),
         copied=tuple([id_ for id_, call in session.calls.items() if call.first.forked is not None]),
         doubtful=doubtful,
+        is_subagent=is_subagent,
+        started=() if rows is not None else tuple(session.spawned),
+        contains=tuple(sorted(contains)),
+        unfinished=_unfinished(session, lines, has_account=rows is not None),
         notes=split_contradiction(path, _unsplit(session)),
     )
+
+
+def _unfinished(session: SessionSoFar, lines: Lines, *, has_account: bool) -> bool:
+    """Whether the session shows no end, or calls whose tokens are neither in its messages nor in its account."""
+    if session.last is None:
+        return False
+    if not has_account:
+        if session.last.stop_reason not in ENDINGS or not all(call.final for call in session.calls.values()):
+            return True
+        if _waits(session, lines):
+            return True
+    since = session.states[-1][0] if has_account else 0
+    if any(_is_notice(line) for line in lines.notices(COMPACTION, since)):
+        return True
+    return any(_is_notice(line) for word in CUT_OFF for line in lines.notices(word))
+
+
+def _waits(session: SessionSoFar, lines: Lines) -> bool:
+    """Whether the last thing that a user or a tool said has no answer."""
+    last: Line | None = None
+    for line in lines.asked_from(session.last_call):
+        with suppress(*JSON_ERRORS):
+            item = _LINE.decode(line)
+            last = item if item.type == "user" else last
+    content = last.message.content if last is not None and last.message is not None else None
+    return last is not None and not (isinstance(content, str) and content.startswith(CLIENTS_OWN))
+
+
+class Notice(msgspec.Struct):
+    """A line of the client's own, or of a user."""
+
+    type: str | None = None
+    subtype: str | None = None
+    error: msgspec.Raw = ABSENT
+
+
+class ApiError(msgspec.Struct):
+    """Why a call failed."""
+
+    status: int | None = None
+
+
+_NOTICE = msgspec.json.Decoder(Notice)
+_API_ERROR = msgspec.json.Decoder(ApiError)
+
+
+def _is_notice(line: bytes) -> bool:
+    """Whether the line tells of a call whose tokens are not in the log; one that was rejected used none."""
+    try:
+        notice = _NOTICE.decode(line)
+        if notice.type == "system" and notice.subtype == "api_error" and notice.error is not ABSENT:
+            return _API_ERROR.decode(notice.error).status is None
+    except JSON_ERRORS:
+        return False  # a line that only mentions the word
+    return notice.type == "user" or notice.subtype == "compact_boundary"
 
 
 def _failure(session: SessionSoFar) -> Failure | None:

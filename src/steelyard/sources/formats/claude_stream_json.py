@@ -46,6 +46,9 @@ class Event(Result, kw_only=True):
     timestamp: str | None = None
     version: str | None = msgspec.field(name="claude_code_version", default=None)
     model: str | None = None
+    parent: str | None = msgspec.field(name="parent_tool_use_id", default=None)
+    """The call that started the subagent whose message it is."""
+    error_status: int | None = None
 
 
 _EVENT = msgspec.json.Decoder(Event)
@@ -84,6 +87,12 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
     for event in events:
         if event.type == "assistant" and isinstance(event.message, Message):
             _take(event.message, moment(event.timestamp), calls, tools)
+    rounds = {
+        event.message.id
+        for event in events
+        if event.type == "assistant" and event.parent is None and isinstance(event.message, Message)
+        if event.message.model != SYNTHETIC
+    }
     started, ended = (times[0], times[-1]) if len(times) > 1 else (times[0] if times else None, None)
     result = next((event for event in reversed(events) if event.type == "result"), None)
     version = next((event.version for event in events if event.version), None)
@@ -103,10 +112,15 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
             model=busiest_model(seen) or next((event.model for event in events if event.model), None),
             seen=seen,
             tool_calls=len(tools),
+            iterations=len(rounds) or None,
             started_at=started,
             ended_at=ended,
         )
-        return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), notes=notes)
+        lost = any(event.subtype == "api_retry" and event.error_status is None for event in events)
+        goes_on = any(event.type in ("assistant", "user") for event in events[events.index(result) + 1 :])
+        return RunPart(
+            run=run, path=str(path), role="session", tool_ids=tuple(tools), unfinished=lost or goes_on, notes=notes
+        )
     run = run_from(
         format=NAME,
         path=str(path),
@@ -119,10 +133,18 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         outcome="errored",
         failure=Failure(cause="unknown", message="the stream ends without a result"),
         calls=tuple(calls.values()),
-        iterations=len(calls) or None,
+        iterations=len(rounds) or None,
         extra={"agent_version": version},
     )
-    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), doubtful=tuple(calls), notes=notes)
+    return RunPart(
+        run=run,
+        path=str(path),
+        role="session",
+        tool_ids=tuple(tools),
+        doubtful=tuple(calls),
+        unfinished=True,
+        notes=notes,
+    )
 
 
 def _without_output(call: Call) -> Call:

@@ -2,6 +2,9 @@
 
 What its input includes follows the provider: cached input too, but for Anthropic's. Reasoning is part of the output. A
 cost of 0 means that no price was known. Printed output does not name the session; its tool calls identify it.
+
+A session's totals are the main agent's; a subagent has messages of its own, in the folder of the session. Of a
+compaction only the compacted messages are kept, without what it used.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.files import document, label
 from steelyard.records import (
@@ -35,9 +39,13 @@ from steelyard.sources.formats._run_values import (
     run_from,
     span_of,
     stated_cost,
+    tokens_in,
 )
 
 NAME = "cline"
+SPAWNING = "spawn_agent"
+TEAM = "team_run_task"
+COMPACTED = ".compaction.json"
 KIN = {"roo-code": "roo-c", "kilo-code": "kilocode"}
 """Extensions made from Cline's that keep the same task files, and the word in their folders' names."""
 ENDINGS: dict[str, FailureCause | None] = {
@@ -84,6 +92,12 @@ class Metadata(msgspec.Struct, rename="camel"):
     aggregate_usage: Tokens | None = None
 
 
+class Origin(msgspec.Struct, rename="camel"):
+    """Whose messages they are."""
+
+    parent_thread_id: str | None = None
+
+
 class Session(msgspec.Struct):
     """The session's own file."""
 
@@ -112,6 +126,7 @@ class Block(msgspec.Struct):
 
     type: str | None = None
     id: str | None = None
+    name: str | None = None
 
 
 class Message(msgspec.Struct, rename="camel"):
@@ -129,7 +144,14 @@ class Messages(msgspec.Struct):
     """The session's messages."""
 
     session: str = msgspec.field(name="sessionId")
+    origin: Origin | None = None
     messages: list[Message] = []
+
+
+class Compaction(msgspec.Struct):
+    """The messages that took the place of earlier ones."""
+
+    source_message_count: int
 
 
 class AgentEvent(msgspec.Struct, rename="camel"):
@@ -139,6 +161,15 @@ class AgentEvent(msgspec.Struct, rename="camel"):
     tool_call_id: str | None = None
     error: Any = None  # Any: text or an object
     message: Any = None  # Any: text
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+
+    @property
+    def used(self) -> Tokens:
+        """The tokens of a call, which an event of type `usage` states."""
+        return Tokens(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
 
 
 class Event(msgspec.Struct, rename="camel"):
@@ -174,12 +205,14 @@ class TaskMessage(msgspec.Struct, rename="camel"):
 
     ts: Any = None  # Any: milliseconds, or ISO text
     say: str | None = None
+    ask: str | None = None
     text: str | None = None
     model_info: ModelInfo | None = None
 
 
 _SESSION = msgspec.json.Decoder(Session)
 _MESSAGES = msgspec.json.Decoder(Messages)
+_COMPACTION = msgspec.json.Decoder(Compaction)
 _EVENT = msgspec.json.Decoder(Event)
 _TASK = msgspec.json.Decoder(list[TaskMessage])
 _REQUEST = msgspec.json.Decoder(Request)
@@ -190,6 +223,8 @@ def recognizes(head: Head) -> bool:
     if head.has("session_id", "provider", "status") and "messages_path" in head.shape:
         return True
     if head.has("sessionId", "origin", "messages", "updated_at"):
+        return True
+    if head.has("source_message_count", "messages", "updated_at"):
         return True
     if head.shape.get("type") in ("hook_event", "agent_event", "run_result") and "ts" in head.shape:
         return True
@@ -203,6 +238,10 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield _session(document(path, _SESSION), path)
     elif "sessionId" in shape:
         yield _messages(document(path, _MESSAGES), path)
+    elif "source_message_count" in shape:
+        document(path, _COMPACTION)
+        session = label(path.name.removesuffix(COMPACTED))
+        yield replace(_part(path, None, id=session, task=session or NAME), started=("compaction",))
     elif "[].ts" in shape:
         yield _task(document(path, _TASK), path)
     else:
@@ -217,7 +256,7 @@ def _session(session: Session, path: Path) -> RunPart:
     usage = _counted(total, session.provider)
     failure = _ending(session.status, f"status {session.status}, exit code {session.exit_code}")
     started, ended = moment(session.started_at), moment(session.ended_at)
-    return _part(
+    part = _part(
         path,
         total.total_cost if total else None,
         id=label(session.session_id),
@@ -231,6 +270,7 @@ def _session(session: Session, path: Path) -> RunPart:
         calls=(Call(model=label(session.model), usage=usage, summed=True),) if usage else (),
         success=None if session.exit_code is None else session.exit_code == 0,
     )
+    return replace(part, unfinished=session.status != "completed")
 
 
 def _counted(total: Tokens | None, provider: str | None) -> Usage | None:
@@ -240,36 +280,48 @@ def _counted(total: Tokens | None, provider: str | None) -> Usage | None:
 
 
 def _messages(kept: Messages, path: Path) -> RunPart:
-    answers = [message for message in kept.messages if message.role == "assistant" and message.metrics is not None]
+    """The part of a session, or of a subagent, whose messages name the session that started it."""
+    parent = label(kept.origin.parent_thread_id) if kept.origin else None
+    answers = [message for message in kept.messages if message.role == "assistant"]
     calls = tuple(
         Call(
             id=label(message.id),
             model=label(message.model_info.id) if message.model_info else None,
             at=moment(message.ts),
-            usage=message.metrics.disjoint(message.model_info.provider if message.model_info else None),
+            usage=message.metrics.disjoint(message.model_info.provider if message.model_info else None)
+            if message.metrics is not None
+            else None,
         )
         for message in answers
-        if message.metrics is not None
+        if message.metrics is not None or message.model_info is not None
     )
-    tools = dict.fromkeys(
-        block.id
-        for message in kept.messages
-        if isinstance(message.content, list)
-        for block in message.content
-        if block.type == "tool_use" and block.id
-    )
+    blocks = [block for message in kept.messages for block in message.content or () if isinstance(block, Block)]
+    used = [block for block in blocks if block.type == "tool_use"]
+    spawned = sum(block.name == SPAWNING for block in used)
     started, ended = span_of(message.ts for message in kept.messages)
-    return _part(
+    part = _part(
         path,
         None,
-        tuple(tools),
-        id=label(kept.session),
-        task=label(kept.session) or NAME,
+        tuple(dict.fromkeys(block.id for block in used if block.id)),
+        id=parent or label(kept.session),
+        task=parent or label(kept.session) or NAME,
         started_at=started,
         ended_at=ended,
         calls=calls,
         usage=add_usage(call.usage for call in calls),
-        iterations=len(calls) or None,
+        iterations=None if parent else len(calls) or None,
+    )
+    last = kept.messages[-1] if kept.messages else Message()
+    waits = last.role != "assistant" or any(isinstance(block, Block) and block in used for block in last.content or ())
+    return replace(
+        part,
+        is_subagent=parent is not None,
+        started=(
+            *(f"#{number}" for number in range(spawned)),
+            *(("team",) if any(b.name == TEAM for b in used) else ()),
+        ),
+        contains=() if parent is None else (kept.session,),
+        unfinished=waits,
     )
 
 
@@ -277,8 +329,11 @@ def _printed(events: list[Event], path: Path) -> RunPart:
     result = next((event for event in reversed(events) if event.type == "run_result"), None)
     total = (result.aggregate_usage or result.usage) if result else None
     model = result.model if result else None
-    usage = _counted(total, model.provider if model else None)
+    provider = model.provider if model else None
     inner = [event.event for event in events if event.event is not None]
+    used = [event.used.disjoint(provider) for event in inner if event.type == "usage"]
+    usage = max(_counted(total, provider), add_usage(used), key=tokens_in)  # the total is without subagents
+    rounds = sum(event.type == "iteration_end" for event in inner)
     tools = dict.fromkeys(event.tool_call_id for event in inner if event.tool_call_id)
     started, ended = span_of(event.ts for event in events)
     errors = [event.error or event.message for event in inner if event.type == "error"]
@@ -286,7 +341,7 @@ def _printed(events: list[Event], path: Path) -> RunPart:
         failure: Failure | None = failure_of(errors[-1] if errors else "the stream ends without a result")
     else:
         failure = _ending(result.finish_reason, errors[-1] if errors else result.text)
-    return _part(
+    part = _part(
         path,
         total.total_cost if total else None,
         tuple(tools),
@@ -300,6 +355,8 @@ def _printed(events: list[Event], path: Path) -> RunPart:
         iterations=result.iterations or None if result else None,
         success=None if result is None else failure is None,
     )
+    stated = sum(tokens_in(call) > 0 for call in used)
+    return replace(part, unfinished=result is None or 0 < stated < rounds)
 
 
 def _ending(word: str | None, error: Any) -> Failure | None:  # Any: text, or an error object
@@ -316,16 +373,22 @@ def _task(messages: list[TaskMessage], path: Path) -> RunPart:
             except JSON_ERRORS:
                 continue  # a request without its counts
     calls = tuple(
-        Call(model=_model(message, request), at=moment(message.ts), usage=usage, cost_usd=request.cost or None)
+        Call(
+            model=_model(message, request),
+            at=moment(message.ts),
+            usage=_of_request(message, request),
+            cost_usd=request.cost or None,
+        )
         for message, request in requests
-        if (usage := _of_request(message, request)) is not None
     )
+    calls = calls if any(call.usage for call in calls) else ()
     costs = [request.cost for _, request in requests if request.cost]
     started, ended = span_of(message.ts for message in messages)
     last = requests[-1][1] if requests else Request()
     broken = last.cancel_reason is not None
     whose: FailureCause = "cancelled" if last.cancel_reason == "user_cancelled" else "unknown"
-    return _part(
+    after = messages[messages.index(requests[-1][0]) :] if requests else messages
+    part = _part(
         path,
         sum_in_order(costs) if costs else None,
         partly=len(costs) < len(calls),
@@ -338,6 +401,11 @@ def _task(messages: list[TaskMessage], path: Path) -> RunPart:
         usage=add_usage(call.usage for call in calls),
         calls=calls,
         iterations=len(calls) or None,
+    )
+    return replace(
+        part,
+        started=("compaction",) if any(message.say == "condense_context" for message in messages) else (),
+        unfinished=not any("completion_result" in (message.say, message.ask) for message in after),
     )
 
 

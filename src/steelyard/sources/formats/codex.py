@@ -9,6 +9,7 @@ so, while the times of the lines may be those of the replay.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -45,6 +46,9 @@ CAUSES: dict[str, FailureCause] = {
     "response_too_many_failed_attempts": "infrastructure",
 }
 """What the client calls the error that ended a turn, and whose fault that is."""
+LOST = frozenset({"response_stream_disconnected", "response_stream_connection_failed"})
+"""Errors of an answer that began and was paid for, and whose tokens were never stated."""
+SPAWNING = "spawn_agent"
 TOOL_CALLS = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"}
 )
@@ -99,11 +103,15 @@ class Trouble(msgspec.Struct):
     message: str | None = None
     kind: Any = msgspec.field(name="codex_error_info", default=None)  # Any: a word, or an object under that word
 
+    @property
+    def word(self) -> str:
+        """What the client calls it."""
+        return str(next(iter(self.kind), "") if isinstance(self.kind, dict) else self.kind)
+
     def failure(self) -> Failure:
         """The failure, with whose fault it is."""
-        word, detail = (
-            next(iter(self.kind.items()), ("", None)) if isinstance(self.kind, dict) else (str(self.kind), None)
-        )
+        word = self.word
+        detail = self.kind.get(word) if isinstance(self.kind, dict) else None
         status = detail.get("http_status_code") if isinstance(detail, dict) else None
         return failure_of(self.message or word or None, status=status, otherwise=CAUSES.get(word, "unknown"))
 
@@ -133,6 +141,10 @@ class Payload(msgspec.Struct):
     usage: Tokens | None = None
     thread_token_usage: Tokens | None = None
     changes: Any = None  # Any: files of a patch by path
+    name: Any = None  # Any: of a tool
+    role: Any = None  # Any: who wrote a message
+    output: Any = None  # Any: what a tool gave back
+    rate_limits: Any = None  # Any: what the provider says of its limits
     success: Any = None  # Any: whether a patch was applied
 
     def trouble(self) -> Trouble:
@@ -142,6 +154,12 @@ class Payload(msgspec.Struct):
         except JSON_ERRORS:
             return Trouble()
         return Trouble(message if isinstance(message, str) else None, kind)
+
+
+class Spawned(msgspec.Struct):
+    """What the tool that starts a subagent gives back."""
+
+    agent_id: str | None = None
 
 
 class Line(msgspec.Struct):
@@ -156,6 +174,7 @@ class Line(msgspec.Struct):
 
 
 _LINE = msgspec.json.Decoder(Line)
+_SPAWNED = msgspec.json.Decoder(Spawned)
 
 
 @dataclass(slots=True)
@@ -185,8 +204,33 @@ class Thread:
     failure: Failure | None = None
     turn_failed: bool = False
     """Whether an error ended the turn: newer versions complete it all the same, without a word."""
-    """How the last turn failed."""
+    is_turn_open: bool | None = None
+    """Whether a turn began that did not end; None in logs that do not record turns."""
+    unpaid: bool = False
+    """Whether the model wrote something since its tokens were last stated."""
+    expects_answer: bool = True
+    """Whether the model has not yet written a message without calling a tool."""
+    lost: bool = False
+    """Whether the tokens of an answer were never stated."""
+    repeats: int = 0
+    """How often a total was repeated although neither an answer nor a new rate limit came before it."""
+    compactions: int = 0
+    spawning: set[str | None] = field(default_factory=set)
+    """Calls that start subagents."""
+    spawned: dict[str, None] = field(default_factory=dict)
+    """The subagents' threads."""
     legacy: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether tokens are missing: of an answer that was lost, or of what followed the last line.
+
+        Newer clients state each answer's tokens, and repeat the total when an answer is lost; compacting repeats it
+        twice.
+        """
+        is_lost = self.lost or (bool(self.answers) and self.repeats > 2 * self.compactions)
+        is_open = self.expects_answer if self.is_turn_open is None else self.is_turn_open
+        return is_lost or self.unpaid or is_open
 
     def take(self, line: Line) -> None:
         """Takes one line."""
@@ -201,14 +245,32 @@ class Thread:
         elif line.type == "turn_context":
             self.model = line.payload.model or self.model
             self._turn(line.payload)
-        elif line.type == "response_item" and line.payload.type in TOOL_CALLS:
+        elif line.type == "response_item":
             if not self._copied(at):
-                self.tools[line.payload.call_id or line.payload.id or f"line {len(self.tools)}"] = None
+                self._item(line.payload)
+        elif line.type == "compacted":
+            self.compactions += not self._copied(at)
         elif line.type == "event_msg":
             self._event(line.payload, at)
         elif line.type == "token_usage_record" and line.payload.thread_id in (None, self.id) and not self._copied(at):
             key = line.payload.response_id or f"answer {len(self.answers)}"
             self.answers.setdefault(key, (line.payload, self.model, at))
+            self.unpaid, self.repeats = False, self.repeats - 1
+
+    def _item(self, item: Payload) -> None:
+        if item.type in TOOL_CALLS:
+            self.tools[item.call_id or item.id or f"line {len(self.tools)}"] = None
+            self.unpaid = self.expects_answer = True
+            if item.name == SPAWNING:
+                self.spawning.add(item.call_id)
+        elif item.type == "reasoning" or (item.type == "message" and item.role == "assistant"):
+            self.unpaid, self.expects_answer = True, False
+        elif item.type == "message" and item.role == "user":
+            self.expects_answer = True
+        elif item.type == "function_call_output" and item.call_id in self.spawning and isinstance(item.output, str):
+            with suppress(*JSON_ERRORS):
+                if name := _SPAWNED.decode(item.output).agent_id:
+                    self.spawned[name] = None
 
     def settle(self) -> None:
         """Takes the tokens from the answers where the running total was never stated."""
@@ -255,20 +317,28 @@ class Thread:
     def _event(self, event: Payload, at: datetime | None) -> None:
         if event.type == "token_count" and event.info is not None and event.info.total is not None:
             self._count(event.info.total, at)
+            self.repeats += not _limits_in(event.rate_limits) and not self._copied(at)
         elif event.type == "task_started":
             self.turn_failed = False
             self._turn(event)
+            self.is_turn_open = True
         elif self._copied(at):
-            return
+            self.is_turn_open = None
         elif event.type == "turn_aborted":
+            self.lost = True
             reason = str(event.reason) if event.reason is not None else "aborted"
             self.failure = Failure(cause="cancelled", message=reason[:500])
         elif event.type == "error":
-            self.failure, self.turn_failed = event.trouble().failure(), True
-        elif event.type == "task_complete" and isinstance(event.error, Trouble):
-            self.failure = event.error.failure()
-        elif event.type == "task_complete" and not self.turn_failed:
-            self.failure = None
+            trouble = event.trouble()
+            self.failure, self.turn_failed = trouble.failure(), True
+            self.lost = self.lost or trouble.word in LOST
+        elif event.type == "task_complete":
+            self.is_turn_open = False
+            if isinstance(event.error, Trouble):
+                self.failure = event.error.failure()
+                self.lost = self.lost or event.error.word in LOST
+            elif not self.turn_failed:
+                self.failure = None
         elif event.type == "patch_apply_end" and event.success is not False and isinstance(event.changes, dict):
             for path, change in event.changes.items():
                 if isinstance(change, dict) and ("add" in change or change.get("type") == "add"):
@@ -286,8 +356,16 @@ class Thread:
 
     def _add(self, step: Tokens, at: datetime | None, response: str | None = None) -> None:
         if any(_values(step)):
+            self.unpaid = False
             self.total = self.total.plus(step)
             self.calls.append(Call(id=label(response), model=label(self.model), at=at, usage=step.disjoint()))
+
+
+def _limits_in(stated: Any) -> bool:  # Any: an object with a window for each limit, or null
+    """Whether the provider told of its limits, which is also recorded with a total."""
+    return isinstance(stated, dict) and any(
+        stated.get(name) is not None for name in ("primary", "secondary", "credits")
+    )
 
 
 def _minted(turn: str | None) -> datetime | None:
@@ -364,12 +442,19 @@ def _part(thread: Thread, path: str) -> RunPart:
         usage=usage,
         calls=tuple(thread.calls),
         tool_calls=len(thread.tools),
-        iterations=len(thread.calls) or None,
+        iterations=max(len(thread.calls) - thread.compactions, 0) or None,
         files_created=tuple(thread.created),
         extra={"agent_version": thread.version},
     )
     return RunPart(
-        run=run, path=path, role="session", tool_ids=tuple(thread.tools), parent=label(thread.parent), notes=notes
+        run=run,
+        path=path,
+        role="session",
+        tool_ids=tuple(thread.tools),
+        parent=label(thread.parent),
+        started=tuple(thread.spawned),
+        unfinished=thread.unfinished,
+        notes=notes,
     )
 
 

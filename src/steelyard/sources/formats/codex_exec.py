@@ -31,6 +31,7 @@ class Item(msgspec.Struct):
     type: str | None = None
     status: str | None = None
     changes: list[Change] | None = None
+    threads: list[str] | None = msgspec.field(name="receiver_thread_ids", default=None)
 
 
 class Trouble(msgspec.Struct):
@@ -75,6 +76,9 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
     total = next((event.usage for event in reversed(events) if event.type == "turn.completed" and event.usage), None)
     usage = total.disjoint() if total else None
     tools = {event.item.id or "": None for event in events if event.item is not None and event.item.type in TOOLS}
+    spawned = dict.fromkeys(
+        thread for event in events if event.item is not None for thread in event.item.threads or () if thread
+    )
     turns = sum(1 for event in events if event.type == "turn.started")
     created = {
         change.path: None
@@ -105,7 +109,21 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
         success=None if failure or total is None else True,
         files_created=tuple(created),
     )
-    return RunPart(run=run, path=path, role="session", tool_ids=(), notes=notes)
+    return RunPart(
+        run=run,
+        path=path,
+        role="session",
+        started=tuple(spawned),
+        unfinished=_unfinished(events),
+        notes=notes,
+    )
+
+
+def _unfinished(events: list[Event]) -> bool:
+    """Whether a turn began after the last total, or an answer was lost and asked for again."""
+    turns = [event.type for event in events if event.type in {"turn.started", "turn.completed", "turn.failed"}]
+    retried = any(event.type == "error" and "stream disconnected" in (event.message or "") for event in events)
+    return retried or turns[-1:] != ["turn.completed"]
 
 
 def _failure(events: list[Event]) -> Failure | None:

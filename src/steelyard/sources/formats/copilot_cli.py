@@ -1,7 +1,7 @@
 """GitHub Copilot CLI: the events that it keeps of a session, and those that `--output-format json` prints.
 
-What it prints has no tokens. Input includes cached input whatever the provider, output includes reasoning; its cost is
-in premium requests, not in money.
+What it prints has no tokens. A compaction states its own tokens, which are in no usage record and in no total. Input
+includes cached input whatever the provider, output includes reasoning; its cost is in premium requests, not in money.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from steelyard.sources.formats._run_values import (
 )
 
 NAME = "copilot-cli"
-SUBJECTS = ("session", "assistant", "user", "system", "tool", "model")
+KEPT = "events.jsonl"
+"""What the file of a session is called, in a folder that is called after the session."""
+SUBJECTS = ("session", "assistant", "user", "system", "tool", "model", "subagent")
 """What the first half of an event's type names: `session.start`, `assistant.message`."""
 
 
@@ -65,6 +67,12 @@ class Context(msgspec.Struct):
     cwd: str | None = None
 
 
+class ToolRequest(msgspec.Struct):
+    """A tool that a message asks for."""
+
+    name: str | None = None
+
+
 class Data(msgspec.Struct, rename="camel"):
     """What an event is about; every kind of event uses some of these."""
 
@@ -75,6 +83,9 @@ class Data(msgspec.Struct, rename="camel"):
     model: str | None = None
     context: Context | None = None
     usage: Tokens | None = None
+    compaction_tokens_used: Tokens | None = None
+    attempt: str | None = msgspec.field(name="compactionAttemptId", default=None)
+    requests: list[ToolRequest] | None = msgspec.field(name="toolRequests", default=None)
     tool_call_id: str | None = None
     shutdown_type: str | None = None
     model_metrics: dict[str, ModelMetrics] | None = None
@@ -90,6 +101,8 @@ class Event(msgspec.Struct):
     timestamp: str | None = None
     data: Data = msgspec.field(default_factory=Data)
     session: str | None = msgspec.field(name="sessionId", default=None)
+    agent: str | None = msgspec.field(name="agentId", default=None)
+    """The subagent that it is about."""
     exit_code: int | None = msgspec.field(name="exitCode", default=None)
 
 
@@ -106,14 +119,16 @@ def read(path: Path) -> Iterator[ReadItem]:
     """Yield the session of the events."""
     events = yield from all_records(path, _EVENT)
     session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
-    if session is None:
+    if session is None and path.name == KEPT:
+        session = label(path.parent.name)
+    if session is None and not any(event.type.startswith(("assistant.", "user.")) for event in events):
         hint = "the beginning or end of the file is missing; use the session's events.jsonl"
         yield Rejected(path=str(path), reason="no event with a session id", hint=hint)
         return
     yield _part(session, events, path)
 
 
-def _part(session: str, events: list[Event], path: Path) -> RunPart:
+def _part(session: str | None, events: list[Event], path: Path) -> RunPart:
     calls = tuple(_calls(events))
     usage = add_usage(call.usage for call in calls)
     started, ended = span_of(event.data.start_time or event.timestamp for event in events)
@@ -140,7 +155,7 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
             "tool_calls": "counted",
         },
         id=session,
-        task=session,
+        task=session or (f"session of {started:%Y-%m-%dT%H:%M:%SZ}" if started else NAME),
         experiment=folder_name(_first(event.data.context.cwd for event in events if event.data.context)),
         agent=NAME,
         model=busiest_model(calls) or _first(event.data.model or event.data.selected_model for event in events),
@@ -151,14 +166,46 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         usage=usage,
         calls=calls,
         tool_calls=len(tools),
-        iterations=sum(1 for event in events if event.type == "assistant.turn_start") or None,
+        iterations=sum(1 for event in events if event.type == "assistant.turn_start" and event.agent is None) or None,
         success=None if exit_code is None else exit_code == 0,
         extra={
             "agent_version": _first(event.data.copilot_version for event in events),
             "premium_requests": premium[-1] if premium else None,
         },
     )
-    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), notes=tuple(notes))
+    return RunPart(
+        run=run,
+        path=str(path),
+        role="session",
+        tool_ids=tuple(tools),
+        unfinished=_unfinished(events),
+        notes=tuple(notes),
+    )
+
+
+def _unfinished(events: list[Event]) -> bool:
+    """Whether an answer, a subagent or a compaction has no end here, or was aborted."""
+    waits, working, compacting = True, set(), set()
+    for event in events:
+        kind, data = event.type, event.data
+        if kind == "abort":
+            return True
+        if kind == "subagent.started":
+            working.add(event.agent or data.tool_call_id)
+        elif kind in ("subagent.completed", "subagent.failed"):
+            working.discard(event.agent or data.tool_call_id)
+        elif kind == "session.compaction_start":
+            compacting.add(data.attempt)
+        elif kind == "session.compaction_complete":
+            compacting.discard(data.attempt)
+        elif event.agent is None:
+            if kind in ("user.message", "assistant.turn_start"):
+                waits = True
+            elif kind == "assistant.message":
+                waits = bool(data.requests)
+            elif data.model_metrics or event.exit_code is not None:
+                waits = waits and data.shutdown_type not in (None, "routine")
+    return waits or bool(working) or bool(compacting)
 
 
 def _calls(events: list[Event]) -> Iterator[Call]:
@@ -170,6 +217,15 @@ def _calls(events: list[Event]) -> Iterator[Call]:
         yield Call(
             id=label(used.api_call_id), model=label(used.model), at=moment(event.timestamp), usage=used.disjoint()
         )
+    for event in events:
+        if event.type == "session.compaction_complete":
+            used = event.data.compaction_tokens_used
+            yield Call(
+                id=label(event.data.attempt),
+                model=label(used.model) if used else None,
+                at=moment(event.timestamp),
+                usage=used.disjoint() if used else None,
+            )
     ended = next((event for event in reversed(events) if event.data.model_metrics), None)
     if not recorded and ended is not None:
         for model, metrics in sorted((ended.data.model_metrics or {}).items()):

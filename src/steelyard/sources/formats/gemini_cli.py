@@ -1,12 +1,12 @@
 """Gemini CLI: its session document, its session lines, and what `--output-format json` and `stream-json` print.
 
 In session lines a later record with the same id replaces the earlier. Input includes cached input; output excludes
-thoughts.
+thoughts. A subagent has a file of its own in a folder named by its parent's session: `chats/<parent>/<id>.jsonl`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,12 @@ from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations,
 from steelyard.sources.formats._run_values import busiest_model, disjoint_usage, failure_of, run_from, span_of
 
 NAME = "gemini-cli"
-_SUBAGENT = "subagent"
+COMPLETING = "complete_task"
+"""The tool that a subagent ends with."""
+SNAPSHOT = "<state_snapshot>"
+"""Opens the summary that takes the place of a compressed history; the calls that wrote it are in no line."""
+ENDING = ("user", "gemini", "error")
+"""Messages after which a session may end: one of the user has no answer yet."""
 
 
 class Tokens(msgspec.Struct):
@@ -48,6 +53,8 @@ class ToolCall(msgspec.Struct):
     name: str | None = None
     args: Any = None  # Any: the tool's own arguments
     status: str | None = None
+    agent: str | None = msgspec.field(name="agentId", default=None)
+    """The subagent that it started."""
 
 
 class Message(msgspec.Struct):
@@ -62,6 +69,7 @@ class Message(msgspec.Struct):
     session: str | None = msgspec.field(name="sessionId", default=None)
     started: str | None = msgspec.field(name="startTime", default=None)
     kind: str | None = None
+    content: Any = None  # Any: text, or parts
     changed: Changed | None = msgspec.field(name="$set", default=None)
     rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
 
@@ -154,67 +162,94 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield _stats_part(path, [document(path, _EVENT)])
     elif "messages" in head.shape:
         session = document(path, _SESSION)
-        times = (session.started, session.updated)
         messages = {m.id or str(n): m for n, m in enumerate(session.messages)}
-        yield _session_part(path, session.session, messages, times, kind=session.kind)
+        yield _session_part(path, session, messages, updated=session.updated)
     else:
         yield from _session_lines(path)
 
 
 def _session_lines(path: Path) -> Iterator[ReadItem]:
     messages: dict[str, Message] = {}
-    name: str | None = None
-    kind: str | None = None
-    times: tuple[str | None, str | None] = (None, None)
+    opening: Message | None = None
     for item in records(path, _MESSAGE):
         if not isinstance(item, tuple):
             yield item
             continue
         line = item[1]
-        if line.session and name is None:
-            name, kind, times = line.session, line.kind, (line.started, None)
+        if line.session and line.id is None:
+            opening = opening or line
         elif line.changed is not None:
             for message in line.changed.messages or ():  # earlier messages were paid for, even if they are left out now
                 if message.id and (message.id not in messages or message.tokens is not None):
                     messages[message.id] = message
         elif line.rewound_to in messages:
-            kept = list(messages)
-            for dropped in kept[kept.index(str(line.rewound_to)) :]:
+            order = list(messages)
+            for dropped in order[order.index(str(line.rewound_to)) :]:
                 # the conversation goes back, but the calls were made and paid for
                 messages[f"rewound {dropped}"] = messages.pop(dropped)
         elif line.id:
             messages[line.id] = line
-    if name is None:
+    if opening is None:
         yield Rejected(path=str(path), reason="no line with a session id")
         return
-    yield _session_part(path, name, messages, times, kind=kind)
+    yield _session_part(path, opening, messages)
 
 
 def _session_part(
     path: Path,
-    session: str,
+    opening: Session | Message,
     messages: dict[str, Message],
-    times: tuple[str | None, str | None],
     *,
-    kind: str | None,
+    updated: str | None = None,
 ) -> RunPart:
+    """The part of a session, or of a subagent: that belongs to its parent's, which names its folder."""
+    own = str(opening.session)
+    is_subagent = opening.kind == "subagent"
+    answers = [message for message in messages.values() if message.type == "gemini"]
     calls = tuple(
         Call(
             id=label(message.id),
             model=label(message.model),
             at=moment(message.timestamp),
-            usage=message.tokens.disjoint(),
+            usage=None if message.tokens is None else message.tokens.disjoint(),
         )
-        for message in messages.values()
-        if message.type == "gemini" and message.tokens is not None
+        for message in answers
+        if message.tokens is not None or message.model is not None
     )
     tools = {
         tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())
     }
-    span = span_of((*times, *(message.timestamp for message in messages.values())))
-    part = _part(path, session, calls, tuple(tools), span, iterations=len(calls) or None)
-    # The sessions of subagents are in a directory with the name of the session that started them.
-    return msgspec.structs.replace(part, parent=label(path.parent.name)) if kind == _SUBAGENT else part
+    span = span_of((opening.started, updated, *(message.timestamp for message in messages.values())))
+    last = next((message for message in reversed(messages.values()) if message.type in ENDING), None)
+    trouble = last.content if last is not None and last.type == "error" else None
+    part = _part(
+        path,
+        path.parent.name if is_subagent else own,
+        calls,
+        tuple(tools),
+        span,
+        iterations=None if is_subagent else len(calls) or None,
+        outcome="not_scored" if trouble is None else "errored",
+        failure=None if trouble is None else failure_of(trouble),
+    )
+    return msgspec.structs.replace(
+        part,
+        is_subagent=is_subagent,
+        started=tuple(dict.fromkeys(tool.agent for tool in tools.values() if tool.agent)),
+        contains=(own,) if is_subagent else (),
+        unfinished=_unfinished(list(messages.values()), last, is_subagent=is_subagent),
+    )
+
+
+def _unfinished(messages: Sequence[Message], last: Message | None, *, is_subagent: bool) -> bool:
+    """Whether the last message has no answer, or an earlier history was compressed by calls that are in no line."""
+    if any(SNAPSHOT in str(message.content) for message in messages if message.type == "user") or last is None:
+        return True
+    names = {tool.name for tool in last.tools or ()}
+    if is_subagent:
+        return COMPLETING not in names
+    # A message is written without its tools, and again with them: until then it is empty.
+    return last.type == "user" or bool(names) or not last.content
 
 
 def _part(
@@ -240,17 +275,16 @@ def _part(
 
 
 def _stream(path: Path) -> Iterator[ReadItem]:
-    runs: dict[str, list[Event]] = {}
-    current = ""
+    runs: list[list[Event]] = []  # a session that is resumed states each part by itself
     for item in records(path, _EVENT):
         if not isinstance(item, tuple):
             yield item
             continue
         event = item[1]
-        if event.type == "init" and event.session:
-            current = event.session
-        runs.setdefault(current, []).append(event)
-    for events in runs.values():
+        if not runs or (event.type == "init" and event.session):
+            runs.append([])
+        runs[-1].append(event)
+    for events in runs:
         yield _stats_part(path, events)
 
 
@@ -266,6 +300,7 @@ def _stats_part(path: Path, events: list[Event]) -> RunPart:
     else:
         more["success"] = True
     part = _part(path, session, _model_calls(ended, events), tools, span, **more)
+    part = msgspec.structs.replace(part, unfinished=ended is None)
     counted = ended.stats.tools.total if ended and ended.stats and ended.stats.tools else None
     if counted is None and ended and ended.stats:
         counted = ended.stats.tool_calls
@@ -300,7 +335,7 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     precedence="first",
-    sums_subagents=True,
+    totals_add_up=True,
     shows_every_tool_call=True,
     kept_by=LogLocations("Gemini CLI", _places),
 )

@@ -428,7 +428,7 @@ def _session_part(session: str, events: list[tuple[LogRecord, Attributes]], path
         tool_calls=len(tools),
         iterations=len(calls) or None,
     )
-    return RunPart(run=run, path=path, role="session", tool_ids=tuple(tools))
+    return RunPart(run=run, path=path, role="session", tool_ids=tuple(tools), unfinished=True)  # no event ends it
 
 
 def _request_usage(facts: Attributes) -> Usage:
@@ -497,7 +497,7 @@ def _counted_part(
         calls=calls,
         cost_usd=sum_in_order(costs) if costs else None,
     )
-    return RunPart(run=run, path=path, role="session")
+    return RunPart(run=run, path=path, role="session", unfinished=True)  # no point is marked as the last
 
 
 def _totals(entries: list[tuple[Metric, Point, Attributes]]) -> Iterator[tuple[Attributes, float]]:

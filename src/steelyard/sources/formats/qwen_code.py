@@ -2,6 +2,9 @@
 
 The envelope is like Claude Code's, the numbers are OpenAI's: input includes cached input, output includes thoughts.
 When every request failed, the printed result still reports success, with 0 tokens.
+
+The chat's own telemetry records every call, those of subagents and of compression too; messages record the main
+agent's alone. A subagent's file repeats calls that the chat of its session has.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from steelyard.sources.formats._run_values import (
 )
 
 NAME = "qwen-code"
+LAUNCHED = "Background agent launched"
+"""In what the tool that starts a subagent gives back at once, where the subagent goes on by itself."""
 
 
 def _disjoint(
@@ -68,10 +73,19 @@ class FunctionCall(msgspec.Struct):
     id: str | None = None
 
 
+class FunctionResponse(msgspec.Struct):
+    """What a tool gave back."""
+
+    id: str | None = None
+    response: Any = None  # Any: an object of the tool
+
+
 class Part(msgspec.Struct):
     """A piece of a message, in the chat or in what is printed."""
 
     call: FunctionCall | None = msgspec.field(name="functionCall", default=None)
+    answer: FunctionResponse | None = msgspec.field(name="functionResponse", default=None)
+    text: Any = None  # Any: text
     type: str | None = None
     id: str | None = None
 
@@ -81,11 +95,25 @@ class Part(msgspec.Struct):
         return self.call.id if self.call else self.id if self.type == "tool_use" else None
 
 
+class Total(msgspec.Struct):
+    """What a run came to, without the thoughts among its output; newer versions state it in place of each model's."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds."""
+        return _disjoint(self.input_tokens, self.cache_read_input_tokens, self.output_tokens, None, None)
+
+
 class Message(msgspec.Struct):
     """A message."""
 
     parts: list[Part] | None = None
     content: str | list[Part] | None = None
+    model: str | None = None
+    usage: Total | None = None
 
 
 class UiEvent(msgspec.Struct):
@@ -94,6 +122,24 @@ class UiEvent(msgspec.Struct):
     name: str | None = msgspec.field(name="event.name", default=None)
     error_message: Any = None  # Any: text
     status_code: Any = None  # Any: a number or text
+    response: str | None = msgspec.field(name="response_id", default=None)
+    model: str | None = None
+    input_token_count: Count | None = None
+    output_token_count: Count | None = None
+    cached_content_token_count: Count | None = None
+    thoughts_token_count: Count | None = None
+    total_token_count: Count | None = None
+
+    @property
+    def used(self) -> Metadata:
+        """Its counts, as a message has them."""
+        return Metadata(
+            prompt_token_count=self.input_token_count,
+            candidates_token_count=self.output_token_count,
+            thoughts_token_count=self.thoughts_token_count,
+            total_token_count=self.total_token_count,
+            cached_content_token_count=self.cached_content_token_count,
+        )
 
 
 class Payload(msgspec.Struct):
@@ -149,8 +195,17 @@ class Event(msgspec.Struct, kw_only=True):
     is_error: bool | None = None
     result: Any = None  # Any: text
     duration_ms: float | None = None
-    num_turns: Count | None = None
+    parent: str | None = msgspec.field(name="parent_tool_use_id", default=None)
+    """The call that started the subagent whose event it is."""
     stats: Stats | None = None
+    usage: Total | None = None
+    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    provenance: str | None = None
+
+    @property
+    def noticed(self) -> UiEvent:
+        """What the client noticed."""
+        return (self.payload.event if self.payload else None) or UiEvent()
 
 
 _EVENT = msgspec.json.Decoder(Event)
@@ -185,40 +240,84 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _kept(session: str, events: list[Event], path: str) -> RunPart:
-    calls = tuple(
-        Call(id=label(event.uuid), model=label(event.model), at=moment(event.timestamp), usage=event.used.disjoint())
-        for event in events
-        if event.type == "assistant" and event.used is not None
-    )
+    calls = tuple(_calls(events))
+    answers = [event for event in events if event.type == "assistant"]
+    is_subagent = any(event.sidechain for event in events)
     started, ended = span_of(event.timestamp for event in events)
-    return _part(
+    last = next((event for event in reversed(events) if event.type in ("user", "assistant", "tool_result")), None)
+    part = _part(
         session,
         events,
         path,
-        failure=_last_error(events),
-        calls=calls,
+        failure=None if is_subagent else _last_error(events),
+        calls=() if is_subagent else calls,
         experiment=folder_name(next((event.cwd for event in events if event.cwd), None)),
         started_at=started,
         ended_at=ended,
-        iterations=len(calls) or None,
+        iterations=None if is_subagent else len(answers) or None,
     )
+    waits = last is None or last.type != "assistant" or any(_tools(last.message))
+    return msgspec.structs.replace(part, is_subagent=is_subagent, unfinished=waits or bool(_working(events)))
+
+
+def _working(events: list[Event]) -> set[str]:
+    """The calls that started subagents in the background which have not ended here."""
+    working: set[str] = set()
+    for event in events:
+        for piece in (event.message.parts if event.message else None) or ():
+            if piece.answer is not None and LAUNCHED in str(piece.answer.response):
+                working.add(str(piece.answer.id))
+            elif event.type == "user" and isinstance(piece.text, str) and piece.text.startswith("<task-notification>"):
+                working -= {call for call in working if f"<tool-use-id>{call}<" in piece.text}
+    return working
+
+
+def _calls(events: list[Event]) -> Iterator[Call]:
+    """Each call that the client noticed, under the id of the message that it became; and messages without one."""
+    open_: list[tuple[Event, Metadata]] = []
+    for event in events:
+        noticed = event.noticed
+        if (noticed.name or "").endswith(".api_response"):
+            open_.append((event, noticed.used))
+        elif event.type == "assistant":
+            used = event.used
+            same = next((pair for pair in open_ if used is not None and _same(pair[1], used)), None)
+            if same is not None:
+                open_.remove(same)
+            if used is not None:
+                yield _call(event.uuid, event.model, event, used)
+    for event, used in open_:
+        yield _call(event.noticed.response or event.uuid, event.noticed.model, event, used)
+
+
+def _same(a: Metadata, b: Metadata) -> bool:
+    return (a.prompt_token_count, a.candidates_token_count) == (b.prompt_token_count, b.candidates_token_count)
+
+
+def _call(id_: str | None, model: str | None, event: Event, used: Metadata) -> Call:
+    return Call(id=label(id_), model=label(model), at=moment(event.timestamp), usage=used.disjoint())
 
 
 def _printed(session: str, events: list[Event], path: str) -> RunPart:
     """What was printed names its messages not as the chat does, so its calls are sums, which the chat itemizes."""
     ended = next((event for event in reversed(events) if event.type == "result"), None)
     models = ended.stats.models if ended is not None and ended.stats is not None else {}
+    answers = [event for event in events if event.type == "assistant"]
     calls = tuple(
         Call(model=label(name), usage=usage, summed=True)
         for name, model in sorted(models.items())
         if tokens_in(usage := _of_model(model.tokens))
     )
+    if not models and ended is not None and ended.usage is not None and tokens_in(usage := ended.usage.disjoint()):
+        model = next((name for event in events if (name := label(event.model)) or (name := _model_of(event))), None)
+        calls = (Call(model=model, usage=usage, summed=True),)
     failure = failure_of("the stream ends without a result") if ended is None else None
-    if ended is not None and (ended.is_error or (models and not calls)):
+    stated = bool(models) or (ended is not None and ended.usage is not None)
+    if ended is not None and (ended.is_error or (stated and not calls)):
         failure = failure_of(ended.result)
     milliseconds = ended.duration_ms if ended is not None else None
     seconds = milliseconds / 1000 if milliseconds is not None and milliseconds >= 0 else None
-    return _part(
+    part = _part(
         session,
         events,
         path,
@@ -226,9 +325,16 @@ def _printed(session: str, events: list[Event], path: str) -> RunPart:
         calls=calls,
         usage=add_usage(call.usage for call in calls),
         duration_seconds=seconds,
-        iterations=(ended.num_turns or None) if ended is not None else None,
+        iterations=len([event for event in answers if event.parent is None]) or None,
         success=None if ended is None else failure is None,
     )
+    used = [event.message.usage for event in answers if event.message is not None]
+    lost = any(counts is not None and not counts.input_tokens for counts in used)
+    return msgspec.structs.replace(part, unfinished=ended is None or lost)
+
+
+def _model_of(event: Event) -> str | None:
+    return label(event.message.model) if event.message is not None else None
 
 
 def _of_model(tokens: Tokens) -> Usage:
@@ -268,8 +374,8 @@ def _last_error(events: list[Event]) -> Failure | None:
     for event in reversed(events):
         if event.type == "assistant":
             return None
-        noticed = event.payload.event if event.payload else None
-        if noticed is not None and (noticed.name or "").endswith(".api_error"):
+        noticed = event.noticed
+        if (noticed.name or "").endswith(".api_error"):
             return failure_of(noticed.error_message, status=noticed.status_code)
     return None
 

@@ -183,23 +183,25 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
             main_sessions.append(session)
             continue
         calls = (*(home.run.calls or ()), *(session.run.calls or ()))
-        usage = add_usage((home.run.usage, session.run.usage))
-        if home.declared.sums_subagents and any(call.summed for call in home.run.calls or ()):
-            calls, usage = home.run.calls or (), home.run.usage
         home.tool_ids |= session.tool_ids
         home.notes += session.notes
         home.lacks_lines |= session.lacks_lines
+        home.unfinished |= session.unfinished or session.run.usage is None
+        home.started |= session.started
+        home.contains |= session.contains | {str(session.run.id)}
         costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
         tools = (home.run.tool_calls, session.run.tool_calls)
         home.change(
             calls=calls or None,
-            usage=usage,
+            usage=add_usage((home.run.usage, session.run.usage)),
             tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
             ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
             cost_usd=sum_in_order(costs) if costs else None,
         )
         if len(costs) == 1:
             home.how(cost_usd="lower_bound")
+        if (session.run.provenance or {}).get("usage") == "lower_bound":
+            home.how(usage="lower_bound")
     return main_sessions
 
 

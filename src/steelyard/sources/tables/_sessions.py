@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -51,6 +52,10 @@ class Building:
     evaluation: str | None = None
     """The evaluation whose verdict it has, where that has a name."""
     lists_passes_only: bool = False
+    is_subagent: bool = False
+    started: set[str] = field(default_factory=set)
+    contains: set[str] = field(default_factory=set)
+    unfinished: bool = False
 
     @classmethod
     def of(cls, part: RunPart) -> Building:
@@ -69,6 +74,10 @@ class Building:
             lacks_lines=part.lacks_lines,
             submitted_by=part.submitted_by,
             lists_passes_only=part.lists_passes_only,
+            is_subagent=part.is_subagent,
+            started=set(part.started),
+            contains=set(part.contains),
+            unfinished=part.unfinished,
         )
 
     @property
@@ -101,14 +110,13 @@ class Building:
         self.run = msgspec.structs.replace(self.run, **fields)
 
     def how(self, **words: Provenance | None) -> None:
-        """Set the provenance of fields; dots in names are written as two underscores."""
+        """Set the provenance of fields."""
         known = dict(self.run.provenance or {})
         for name, word in words.items():
-            key = name.replace("__", ".")
             if word is None:
-                known.pop(key, None)
+                known.pop(name, None)
             else:
-                known[key] = word
+                known[name] = word
         self.change(provenance=dict(sorted(known.items())) or None)
 
 
@@ -122,26 +130,70 @@ def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
         if building.run.id and (family := building.family) in nameless
         for tool in building.tool_ids
     }
+    parents = {own: building.run.id for building in buildings if building.is_subagent for own in building.contains}
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, building in enumerate(buildings):
+        if building.is_subagent:
+            building.change(id=_outermost(str(building.run.id), parents))
         # A log that does not name its session belongs to the one whose tool calls it shows.
         id_ = building.run.id or _first(homes.get((building.family, tool)) for tool in building.tool_ids)
+        if id_ is None and not building.tool_ids:
+            id_ = _session_at_the_time(building, buildings)
         groups.setdefault((building.family, id_) if id_ else ("", str(number)), []).append(building)
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
+def _session_at_the_time(nameless: Building, buildings: Sequence[Building]) -> str | None:
+    """The one session of the same tool that ran while this log was written and used as many tokens, or more."""
+    run = nameless.run
+    others = {
+        other.run.id: tokens_in(other.run.usage)
+        for other in buildings
+        if other.family == nameless.family and other.run.id is not None and _is_within(run, other.run)
+    }
+    same = [id_ for id_, tokens in others.items() if tokens == tokens_in(run.usage)] or [
+        id_ for id_, tokens in others.items() if tokens > tokens_in(run.usage)
+    ]
+    return same[0] if len(same) == 1 else None
+
+
+MARGIN = timedelta(seconds=5)
+"""By how much the clocks of two logs of one session may differ."""
+
+
+def _is_within(part: Run, whole: Run) -> bool:
+    if part.started_at is None or whole.started_at is None:
+        return False
+    ends = part.ended_at or part.started_at, whole.ended_at or whole.started_at
+    return whole.started_at - MARGIN <= part.started_at and ends[0] <= ends[1] + MARGIN
+
+
+def _outermost(session: str, parents: Mapping[str, str | None]) -> str:
+    """The session that is no subagent's, from a subagent's parent upwards."""
+    seen = {session}
+    while (parent := parents.get(session)) is not None and parent not in seen:
+        seen.add(session := parent)
+    return session
+
+
 def _merged(group: Sequence[Building]) -> Building:
     group = sorted(group, key=_leading)
-    first = group[0]
+    first = copy(group[0])  # what the parts themselves say is asked for later
+    first.tool_ids, first.notes, first.copied = dict(first.tool_ids), list(first.notes), set(first.copied)
+    first.started, first.contains = set(first.started), set(first.contains)
     runs = [building.run for building in group]
     for other in group[1:]:
-        if _tells_the_same(first, other):
+        if _tells_the_same(group[0], other):
             first.notes.append(repeated_run(first, other))
         first.tool_ids |= other.tool_ids
         first.notes += other.notes
+        first.started |= other.started
+        first.contains |= other.contains
+    main = [building for building in group if not building.is_subagent] or group
+    first.contains |= {f"#{number}" for number in range(sum(building.is_subagent for building in group))}
     totals = [building for building in group if building.run.usage is not None and not building.named]
     last = max(
-        group,
+        main,
         key=lambda building: (
             building.run.outcome == "errored",
             building.run.ended_at or building.run.started_at or _NEVER,
@@ -156,7 +208,7 @@ def _merged(group: Sequence[Building]) -> Building:
         outcome=final.outcome,
         failure=final.failure,
         success=_first(run.success for run in runs),
-        iterations=_iterations(group),
+        iterations=_iterations(main),
         files_created=_files_created(runs),
         extra=_extras(runs),
         provenance=_together(run.provenance for run in runs),
@@ -173,8 +225,9 @@ def _merged(group: Sequence[Building]) -> Building:
     return first
 
 
-def _leading(building: Building) -> tuple[bool, bool, str, int]:
-    return building.run.id is None, not building.declared.leads_family, building.path, building.line or 0
+def _leading(building: Building) -> tuple[bool, bool, bool, str, int]:
+    lasts = building.run.id is None, building.is_subagent, not building.declared.leads_family
+    return (*lasts, building.path, building.line or 0)
 
 
 def _tells_the_same(first: Building, other: Building) -> bool:
@@ -262,6 +315,8 @@ def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Bu
         return
     first.doubtful = set()
     first.lacks_lines = any(building.lacks_lines for building in distinct)
+    used = {building.run.usage for building in distinct}
+    first.unfinished = any(building.unfinished for building in totals if building.run.usage in used)
     first.change(
         usage=add_usage(call.usage for call in calls) if calls else usage,
         calls=calls or (tuple(sums) if stated else None),
@@ -319,6 +374,10 @@ def _take_calls(first: Building, group: Sequence[Building]) -> None:
     first.copied |= {call.id for building in group for call in building.run.calls or () if call.id in building.copied}
     first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
     first.lacks_lines = any(building.lacks_lines for building in group)
+    # A copy that ends early, such as a stream that was cut, adds nothing to the log that the agent itself keeps.
+    leading = [building for building in group if building.declared.leads_family and building.run.calls]
+    having = leading or [building for building in group if building.run.calls] or group
+    first.unfinished = any(building.unfinished for building in having)
     first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
 
 
@@ -386,9 +445,7 @@ def with_totals(session: Building) -> None:
         )
         usage = add_usage(call.usage for call in run.calls or ())
         session.change(usage=usage)
-        session.how(
-            usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
-        )
+        session.how(usage=sure if usage else "unknown")
     if run.tool_calls is None and (session.tool_ids or session.declared.shows_every_tool_call):
         session.change(tool_calls=len(session.tool_ids))
         session.how(tool_calls="counted")
@@ -400,8 +457,21 @@ def with_totals(session: Building) -> None:
         session.how(cost_usd="unknown")
     if session.run.usage is None and "usage" not in (session.run.provenance or {}):
         session.how(usage="unknown")
-    if session.lacks_lines:
+    if session.unfinished or session.started - session.contains or _lacks_tokens(session.run.calls or ()):
+        known = {name for name in _SUMMED if getattr(session.run, name) is not None}
+        known |= {"usage"} if session.run.total_usage is not None else set()
+        session.how(**dict.fromkeys(known, "lower_bound"))
+    elif session.lacks_lines:
         _say_at_least(session)
+
+
+_SUMMED = ("usage", "cost_usd", "tool_calls", "iterations")
+"""What is added up over a session's calls."""
+
+
+def _lacks_tokens(calls: Sequence[Call]) -> bool:
+    """Whether a call was made whose tokens no log has: its answer was cut off, or the provider stated none."""
+    return any(not tokens_in(call.usage) for call in calls) and any(tokens_in(call.usage) for call in calls)
 
 
 def _say_at_least(session: Building) -> None:
@@ -413,12 +483,10 @@ def _say_at_least(session: Building) -> None:
     is_sum = {"usage": adds_up, "cost_usd": adds_up and all(call.cost_usd is not None for call in calls)}
     weakened: dict[str, Provenance | None] = {
         name: "lower_bound"
-        for name in ("usage", "cost_usd", "tool_calls", "iterations")
+        for name in _SUMMED
         if words.get(name) == "counted" or (words.get(name) == "reported" and is_sum.get(name, False))
     }
     session.how(**weakened)
-    if (session.run.provenance or {}).get("usage") == "lower_bound":
-        session.how(usage__output_tokens=None)  # no kind of tokens is surer than the others
 
 
 def difference(a: Usage | None, b: Usage | None) -> float:

@@ -1,0 +1,107 @@
+"""Laws of sessions: what a log that ends early, or only a part of the logs, gives is a lower bound of the whole."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from format_laws import check_cut_records, cut_records, outcome_of_paths, tokens_by_kind
+from steelyard.records import Run
+from steelyard.sources import log_formats
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+SESSIONS = sorted(
+    path
+    for name, declared in log_formats().items()
+    if declared.kind == "sessions" and (SAMPLES / name).is_dir()
+    for path in (SAMPLES / name).rglob("*")
+    if path.is_file() and path.suffix not in (".db", ".md")
+)
+PARTS = {
+    "claude-code": ("claude-code/subagent", "claude-stream-json/subagent.jsonl"),
+    "cline": ("cline/subagent",),
+    "codex": ("codex/subagent", "codex-exec/subagent.jsonl"),
+    "copilot-cli": ("copilot-cli/subagent",),
+    "gemini-cli": ("gemini-cli/subagent",),
+    "qwen-code": ("qwen-code/subagent",),
+}
+"""Sessions with a subagent, in all the files that the tool writes of one."""
+TURNS = {"claude-code/compacted.jsonl": {4, 5}, "codex-exec/stream.jsonl": {6}}
+"""Records after which a turn is over: a log that is cut there is that of a shorter session."""
+CALLS = {"claude-code": 6, "cline": 5, "codex": 6, "copilot-cli": 5, "gemini-cli": 5, "qwen-code": 6}
+"""How many calls the model answered."""
+INPUT = {name: 12_000 * calls + 2**calls - 1 for name, calls in CALLS.items()}
+"""The input tokens that it stated: 12,000 a call, and each call's own bit."""
+
+
+def files_of(name: str, folder: Path | None = None) -> list[Path]:
+    """The files of the session, in a copy where a folder is given."""
+    found = []
+    for part in PARTS[name]:
+        for path in [SAMPLES / part] if part.endswith(".jsonl") else sorted((SAMPLES / part).rglob("*.json*")):
+            if folder is not None:
+                copy = folder / path.relative_to(SAMPLES)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, copy)
+                path = copy  # noqa: PLW2901 # the same file
+            found.append(path)
+    return found
+
+
+def is_printed(path: Path) -> bool:
+    return path.name == "stdout.jsonl" or "stream" in path.parts[-2] or "exec" in path.parts[-2]
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.relative_to(SAMPLES).as_posix())
+def test_a_log_cut_after_any_record_is_a_lower_bound(path: Path, tmp_path: Path) -> None:
+    check_cut_records(path, [path], tmp_path, turns=TURNS.get(path.relative_to(SAMPLES).as_posix(), set()))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_session_is_one_run_in_however_many_files(name: str) -> None:
+    (run,) = outcome_of_paths(files_of(name))
+    assert tokens_by_kind(run)["input_tokens"] == INPUT[name]
+    assert (run.provenance or {})["usage"] in ("counted", "reported")
+    assert len([call for call in run.calls or () if not call.summed]) == CALLS[name]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_printed_output_next_to_the_log_adds_nothing(name: str) -> None:
+    kept = [path for path in files_of(name) if not is_printed(path)]
+    assert kept != files_of(name)
+    (alone,) = outcome_of_paths(kept)
+    (both,) = outcome_of_paths(files_of(name))
+    assert tokens_by_kind(alone) == tokens_by_kind(both)
+    assert (alone.tool_calls, alone.iterations) == (both.tool_calls, both.iterations)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_any_part_of_a_session_is_a_lower_bound(name: str, tmp_path: Path) -> None:
+    (whole,) = outcome_of_paths(files_of(name))
+    for missing in files_of(name):
+        rest = [path for path in files_of(name) if path != missing]
+        for run in outcome_of_paths(rest) if rest else ():
+            check_bound(run, whole)
+    for path in files_of(name, tmp_path):
+        check_cut_records(path, files_of(name, tmp_path), tmp_path / "cut")
+
+
+def check_bound(run: Run, whole: Run) -> None:
+    """The run has no more tokens than the whole, and if it has fewer, they are not called known."""
+    tokens, all_tokens = sum(tokens_by_kind(run).values()), sum(tokens_by_kind(whole).values())
+    assert tokens <= all_tokens
+    assert tokens == all_tokens or (run.provenance or {})["usage"] in ("lower_bound", "unknown")
+
+
+def test_the_law_of_cut_records_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = SAMPLES / "codex" / "rollout.jsonl"
+    monkeypatch.setattr("steelyard.sources.formats.codex.Thread.unfinished", False)
+    with pytest.raises(AssertionError, match="is called reported"):
+        check_cut_records(path, [path], tmp_path)
+
+
+def test_records_of_documents_are_elements_of_their_lists() -> None:
+    assert len(list(cut_records(b'{"id": 1, "messages": [{"a": 1}, {"b": 2}], "n": [1, 2]}'))) == 2
+    assert len(list(cut_records(b'{"id": 1}\n{"id": 2}\n{"id": 3}\n'))) == 2
