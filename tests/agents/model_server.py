@@ -83,6 +83,8 @@ class Step:
     say: str | None = None
     call: tuple[str, Mapping[str, Any]] | None = None
     """Another tool by its name, and its arguments."""
+    delegate: str | None = None
+    """The subagent's task; its own requests are recognized by `SUBTASK` in the first message."""
 
 
 FaultKind = Literal["reset", "close", "hang", "bad_chunk"]
@@ -96,8 +98,6 @@ class Fault:
     """`reset` (RST), `close` (FIN), `hang` (nothing more is sent), or `bad_chunk` (FIN within a chunk)."""
     is_early: bool = False
     """Whether nothing of the answer was sent; else the first half of its body."""
-    delegate: str | None = None
-    """The subagent's task; its own requests are recognized by `SUBTASK` in the first message."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,12 @@ class Script:
     """What the model does: its steps in order, the last one again and again, or a rejection of every call."""
 
     steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
+    subagent_steps: tuple[Step, ...] = (Step(run="printf 'part\\n' > part.txt"), Step(say="part.txt says part."))
+    """What the model does in the conversation of a subagent."""
+    fills_context_at: int | None = None
+    """The call whose stated input fills the agent's context, so that it compacts its history."""
+    context_tokens: int = 1 << 20
+    """By how much."""
     status: int = 200
     """Another HTTP status refuses every call with it."""
     statuses: tuple[int, ...] = ()
@@ -127,13 +133,6 @@ class Script:
     """Whether a rejection tells the key that it came with, as some do."""
     has_many_calls: bool = False
     """Past the ninth call, a sum does not tell calls apart any more; every single call still has its own numbers."""
-    subagent_steps: tuple[Step, ...] = (Step(run="printf 'part\\n' > part.txt"), Step(say="part.txt says part."))
-    """What the model does in a subagent's conversation."""
-    fills_context_at: int | None = None
-    """The call whose stated input fills the agent's context, so that it compacts its history."""
-    context_tokens: int = 1 << 18
-    cuts_call: int | None = None
-    """The call whose stream ends after its first events, as a lost connection ends it."""
     without_tools: str = "A short title"
     """The answer to a request that offers no shell: a title, a summary."""
 
@@ -297,8 +296,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._whole({"type": "error", "error": message}, status=call.status)
             return
         events = ANSWERS[api](answer, body)
-        if call.number == script.cuts_call and not isinstance(events, Mapping):
-            events = events[: max(1, len(events) // 2)]
         if isinstance(events, Mapping):
             self._whole(events)
         else:
