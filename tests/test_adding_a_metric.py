@@ -133,7 +133,7 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     values = {group["key"]["agent"]: group["metrics"]["seconds_of_pass"] for group in measured}
     assert values["fast"]["value"] == 22.5  # mean of 10 and 20 over 8 of 12
     interval = values["fast"]["interval"]
-    assert (interval["method"], interval["estimate"]) == ("fieller-hall", 22.5)
+    assert (interval["method"], interval["estimate"]) == ("mover-r", 22.5)
     assert interval["low"] < 22.5 < interval["high"]
 
     compared = answer("compare", runs, "-a", "agent=slow", "-b", "agent=fast", "--metrics", "seconds_of_pass")

@@ -19,7 +19,7 @@ from steelyard.metrics import catalog
 from steelyard.questions.analysis._intervals import METHODS
 from steelyard.questions.measure import GroupValue, Statistics
 from steelyard.records import Run
-from steelyard.statistics import bounded_mean, clopper_pearson, clustered, fieller_hall
+from steelyard.statistics import bounded_mean, clopper_pearson, clustered, mover_ratio
 
 
 def group(runs, **options):
@@ -44,9 +44,16 @@ def test_amounts_get_intervals_corrected_for_skew_and_a_geometric_mean_beside() 
     tasks, costs = [run.task for run in runs], [run.cost_usd for run in runs]
     plain = clustered(costs, tasks)
     mean = metrics["cost_usd"].intervals["mean"]
-    assert (mean.method, mean.label) == ("hall", "")
+    assert (mean.method, mean.approx_coverage) == ("hall", 0.89)
     assert (mean.low, mean.high) == pytest.approx((plain.low, plain.high), rel=0.02)  # these costs are hardly skewed
-    assert metrics["cost_of_pass"].interval == fieller_hall(costs, [float(run.passed) for run in runs], tasks)
+    names = sorted(set(tasks))
+    halves = (
+        [sum(value for task, value in zip(tasks, values, strict=True) if task == name) / 4 for name in names]
+        for values in (costs, [float(run.passed) for run in runs])
+    )
+    expected, found = mover_ratio(*halves), metrics["cost_of_pass"].interval
+    assert (found.method, found.n, found.clusters) == ("mover-r", 100, 25)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     between = metrics["cost_usd"].intervals["geometric_mean"]
     assert between.estimate == pytest.approx(np.exp(np.mean(np.log(costs))))
     assert between.low < between.estimate < between.high
@@ -130,7 +137,7 @@ def test_the_command_shows_limits_in_table_csv_and_json(tmp_path: Path) -> None:
     text = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--csv", "--quiet").stdout
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["pass_rate"]["mean_low"]) == interval["low"]
-    assert rows["cost_of_pass"]["interval_method"] == "fieller-hall"
+    assert rows["cost_of_pass"]["interval_method"] == "mover-r"
     frame = sy.measure(file, by=["agent"], interval="auto").to_polars()
     assert frame["mean_low"].null_count() < frame.height
 

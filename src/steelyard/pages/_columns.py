@@ -44,7 +44,13 @@ class Limits(Protocol):
     def method(self) -> str: ...
 
     @property
-    def label(self) -> str: ...
+    def mark(self) -> str: ...
+
+    @property
+    def approx_coverage(self) -> float | None: ...
+
+    @property
+    def assumes(self) -> str | None: ...
 
 
 def text_column(
@@ -113,10 +119,17 @@ def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: st
         DASH
         if each.low is None or each.high is None
         else f"{column.text(each.low, bare=True)} to {column.text(each.high, bare=True)}"
-        + (f", {each.label}" if each.label else "")
+        + (f", {each.mark}" if each.mark else "")
         for each in intervals
     ]
-    return Column(name=name, title=title, values=[each.low for each in intervals], decimals=6, texts=texts)
+    return Column(
+        name=name,
+        title=title,
+        values=[each.low for each in intervals],
+        decimals=6,
+        texts=texts,
+        legend=interval_legend(intervals),
+    )
 
 
 def interval_text(low: float | None, high: float | None, unit: str, label: str = "", *, separator: str = ", ") -> str:
@@ -131,10 +144,15 @@ def range_text(low: float | None, high: float | None, unit: str, label: str = ""
     return interval_text(low, high, unit, label, separator="\n")
 
 
-def coverage_legend(marks: Sequence[str]) -> str:
-    """Return what the mark below an interval means; empty if no interval has one."""
-    meaning = "~N%: approximate actual coverage of an interval that falls short of its nominal level."
-    return meaning if any(marks) else ""
+def interval_legend(intervals: Sequence[Limits]) -> str:
+    """Return what the marks below intervals mean; empty if no interval has one."""
+    marked = [interval for interval in intervals if interval.mark]
+    if not marked:
+        return ""
+    meaning = "\u2265N%: lowest actual coverage. " if any(each.approx_coverage is not None for each in marked) else ""
+    meaning += "*: assumption only. " if any(each.mark == "*" for each in marked) else ""
+    assumed = dict.fromkeys(part for each in marked for part in (each.assumes or "").split(", ") if part)
+    return f"{meaning}Assumed: {', '.join(assumed)}." if assumed else meaning.strip()
 
 
 def key_columns(

@@ -90,7 +90,7 @@ def confidence_text(level: float, intervals: Sequence[DrawnInterval] = ()) -> st
     if not reached:
         return text
     ends = list(dict.fromkeys(percent(share, decimals=0) for share in (reached[0], reached[-1])))
-    return f"{text}, {len(reached)} of {len(intervals)} with ~{' to '.join(ends)} actual coverage"
+    return f"{text}, {len(reached)} of {len(intervals)} with at least {' to '.join(ends)} actual coverage"
 
 
 def own_scales(left: str, right: str) -> Axis:

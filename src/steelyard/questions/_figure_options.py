@@ -62,12 +62,14 @@ def check_profile(profile: Profile) -> None:
 class VerdictOptions(ProfileOptions):
     """Scoring profile, with the treatment of runs without a verdict."""
 
-    unscored: Unscored = doc("Runs without a verdict: exclude them, or count them as fail.", default="exclude")
+    unscored: Unscored | None = doc(
+        "Runs without a verdict: exclude them, or count them as fail (default: exclude).", default=None
+    )
 
     def outcome_profile(self) -> Profile:
         """Return the profile with the treatment of runs without a verdict."""
         chosen = super().outcome_profile()
-        return chosen if self.unscored == "exclude" else chosen.with_constant(UNSCORED_FAILS, 1)
+        return chosen if self.unscored in (None, "exclude") else chosen.with_constant(UNSCORED_FAILS, 1)
 
 
 class EngineOptions(PricedRunOptions):
@@ -122,6 +124,16 @@ class DifferenceOptions(DrawOptions):
     """Options of paired comparisons."""
 
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
+    cluster: str | None = doc(
+        "Field that groups tasks, e.g. repository, as the unit of analysis; none: independent tasks (default: the "
+        "repositories of SWE-bench instances must confirm a claim).",
+        default=None,
+    )
+
+    @property
+    def cluster_keys(self) -> list[str]:
+        """The field of the clusters, if one is named."""
+        return [] if self.cluster in (None, "none") else [str(self.cluster)]
 
 
 class ConditionOptions(Options):
@@ -146,7 +158,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOpti
     )
     interval: str = doc(
         "Interval method: auto, none, wilson, clopper-pearson, gaffke, hall, wilson-clustered, student, "
-        "clustered, percentile, bca, fieller, fieller-hall, median-exact, median-clustered.",
+        "clustered, percentile, bca, fieller, mover-r, median-exact, median-clustered.",
         default="none",
     )
     base_tier: str | None = doc("Reference tier for uplift (default: T0).", default=None)

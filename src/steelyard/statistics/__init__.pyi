@@ -27,6 +27,16 @@ from ._crossed_effects import (
     crossed_effects as crossed_effects,
     distinct_pairs as distinct_pairs,
 )
+from ._difference_tests import (
+    NORMAL_MEANS as NORMAL_MEANS,
+    DifferenceTest as DifferenceTest,
+    bootstrap_difference as bootstrap_difference,
+    bounded_difference as bounded_difference,
+    clustered_difference as clustered_difference,
+    permuted_difference as permuted_difference,
+    unbounded_difference as unbounded_difference,
+    union_of as union_of,
+)
 from ._estimates import (
     LEVEL as LEVEL,
     RESAMPLES as RESAMPLES,
@@ -71,11 +81,9 @@ from ._means import (
     coverage_floor as coverage_floor,
     median_clustered as median_clustered,
     median_exact as median_exact,
-    reached as reached,
     skewed_mean as skewed_mean,
     student as student,
     student_quantile as student_quantile,
-    variation as variation,
     wilson_clustered as wilson_clustered,
 )
 from ._p_values import (
@@ -145,7 +153,6 @@ from ._ranking import (
 from ._ratios import (
     TaskRatios as TaskRatios,
     fieller as fieller,
-    fieller_hall as fieller_hall,
     mover_ratio as mover_ratio,
     ratio_bootstrap as ratio_bootstrap,
     ratio_difference as ratio_difference,
@@ -153,6 +160,7 @@ from ._ratios import (
     ratio_limits as ratio_limits,
 )
 from ._sensitivity import (
+    MAX_UNSCORED as MAX_UNSCORED,
     FilledDifferences as FilledDifferences,
     SensitivityBounds as SensitivityBounds,
     TippingPoint as TippingPoint,

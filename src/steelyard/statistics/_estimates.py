@@ -51,7 +51,9 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     reason: str | None = None
     """Reason for missing or infinite bounds."""
     approx_coverage: float | None = None
-    """Approximate actual coverage if it is known to be below the nominal level; else None."""
+    """Lowest actual coverage, if it can be below the nominal level although what the interval assumes is true."""
+    assumes: str | None = None
+    """Assumptions that the data cannot confirm; None if there are none."""
 
     @property
     def known(self) -> bool:
@@ -60,13 +62,18 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @property
     def mark(self) -> str:
-        """Approximate coverage, where a legend explains it."""
-        return "" if self.approx_coverage is None else f"~{percent(self.approx_coverage, decimals=0)}"
+        """Lowest coverage, or * for an assumption alone, where a legend explains it."""
+        if self.approx_coverage is None:
+            return "*" if self.assumes and self.known else ""
+        return f"\u2265{percent(self.approx_coverage, decimals=0)}"
 
     @property
     def label(self) -> str:
-        """Approximate coverage of an interval known to fall short of its level; empty otherwise."""
-        return f"{self.mark} actual coverage" if self.mark else ""
+        """Lowest coverage and assumptions as a phrase; empty if the interval needs neither."""
+        if self.approx_coverage is None:
+            return f"assuming {self.assumes}" if self.assumes and self.known else ""
+        text = f"at least {percent(self.approx_coverage, decimals=0)} actual coverage"
+        return f"{text}, assuming {self.assumes}" if self.assumes else text
 
     def excludes(self, value: float) -> bool:
         """Whether the value is outside the bounds; false without bounds."""

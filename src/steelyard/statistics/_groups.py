@@ -13,12 +13,13 @@ import polars as pl
 from steelyard.statistics._estimates import LEVEL, Floats, Interval, Ints, WeightBy, no_interval, too_few
 from steelyard.statistics._exact_sums import ExactSums, exact_means, midpoint
 from steelyard.statistics._means import (
+    ASSUMED_TAIL,
     HALL,
+    coverage_floor,
     exact_median,
     median_rank,
     min_n_for_median_ci,
     no_clustered_median,
-    reached,
     skewed_bounds,
     woodruff_median,
 )
@@ -336,12 +337,12 @@ def auto_means(
     clusters = np.bincount(cells.owner, minlength=size)
     weights = cells.counts if weight_by == "runs" else np.ones(len(cells.counts))
     usable, bounded = clusters > 1, bool(np.isfinite(bounds).all())
-    low, high, counted, varied = np.full((4, size), np.nan)
+    low, high, counted = np.full((3, size), np.nan)
     rows, used = _rows(cells, weights, usable), int(usable.sum())
     if bounded:
         low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
     else:
-        low[usable], high[usable], counted[usable], varied[usable] = skewed_bounds(
+        low[usable], high[usable], counted[usable] = skewed_bounds(
             *rows, size=used, floor=bounds[0], level=level, skewed=bool(np.isfinite(bounds[0]))
         )
     return [
@@ -351,7 +352,7 @@ def auto_means(
             n=int(n[place]),
             clusters=int(clusters[place]),
             binary=binary and bool(n[place] == clusters[place]),
-            approx_coverage=None if bounded else reached(float(counted[place]), float(varied[place]), level),
+            approx_coverage=None if bounded else coverage_floor(float(counted[place]), level=level),
             method=GAFFKE if bounded else HALL,
             level=level,
         )
@@ -395,6 +396,7 @@ def _interval(
         clusters=clusters,
         confidence=level,
         approx_coverage=approx_coverage,
+        assumes=None if approx_coverage is None else ASSUMED_TAIL,
     )
 
 

@@ -267,58 +267,33 @@ def codes_of(labels: npt.ArrayLike) -> Ints:
 
 HALL = "hall"
 
-REACHED = ((2.5, 0.92), (10.0, 0.82), (30.0, 0.83), (100.0, 0.88), (200.0, 0.90), (500.0, 0.92))
-"""Coverage of a 95% CI at sigma 1.5 below this many tasks (counted by weight), by simulation."""
+_BRACKETS = (2.5, 3.5, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 300.0, 1000.0, 2000.0)
+"""Numbers of tasks below which the floors of a row apply."""
 
-COVERAGE_FLOORS = (
-    (2.5, 0.92),
-    (3.5, 0.88),
-    (8.0, 0.84),
-    (10.0, 0.85),
-    (15.0, 0.86),
-    (20.0, 0.87),
-    (50.0, 0.89),
-    (100.0, 0.90),
-    (300.0, 0.92),
-)
-"""Lowest coverage of a 95% CI below this many tasks if costs are log-normal with sigma at most 1.5, by simulation."""
+COVERAGE_FLOORS = {
+    HALL: (0.92, 0.88, 0.84, 0.85, 0.86, 0.87, 0.89, 0.89, 0.90, 0.92),
+    "paired-t+hall": (0.80, 0.80, 0.80, 0.84, 0.85, 0.87, 0.88, 0.89, 0.90, 0.92),
+    "student": (0.80, 0.69, 0.68, 0.70, 0.71, 0.73, 0.75, 0.78, 0.81, 0.84, 0.88, 0.91),
+    "bootstrap": (0.32, 0.48, 0.53, 0.64, 0.66, 0.69, 0.72, 0.75, 0.80, 0.85, 0.87, 0.90),
+}
+"""Lowest coverage of a 95% CI by method if values are log-normal with sigma at most 1.5, by simulation."""
 
-ASSUMED_TAIL = "log-normal sigma <= 1.5"
+ASSUMED_TAIL = "a tail no heavier than log-normal with sigma 1.5"
 """Tail for which `coverage_floor` is a floor."""
 
-HARDLY_VARIED = 0.55
-"""Where tasks deviate by less than this fraction of their mean, intervals hold: at sigma 0.5 it is 0.53."""
 
-
-def variation(values: Floats) -> float:
-    """The standard deviation of task means as a fraction of their mean; infinite where that is not above 0."""
-    mean = float(values.mean())
-    return float(np.sort(values).std(ddof=1)) / mean if mean > 0 and len(values) > 1 else np.inf
-
-
-def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
-    """About how often the interval holds with skewed values; None where it is 93% of 95 or more.
-
-    `varied` is the variation of the task means. At other levels the shortfall is taken to be the same, and a wider
-    interval to hold at least as often.
-    """
-    if varied < HARDLY_VARIED:
-        return None
-    share = next((share for below, share in REACHED if tasks < below - 1e-6), None)
-    return None if share is None else min(level, LEVEL) - (LEVEL - share)
-
-
-def coverage_floor(tasks: float, *, level: float = LEVEL) -> float | None:
+def coverage_floor(tasks: float, *, method: str = HALL, level: float = LEVEL) -> float | None:
     """Return the coverage that an interval of a mean without upper bound reaches at least, given `ASSUMED_TAIL`.
 
-    It depends on the number of tasks only (counted by weight), never on the sample's variation: a sample that missed
-    the tail looks tame. None from 300 tasks on, where it is at least 93% for 95%. At lower levels the shortfall is
-    taken to be the same.
+    It depends on the method and the number of tasks only (counted by weight), never on the sample's variation: a sample
+    that missed the tail looks tame. None where it is at least 93% for 95%. At lower levels the shortfall is taken to be
+    the same. Methods: those of `COVERAGE_FLOORS`; other names are Student's.
 
-    >>> coverage_floor(20), coverage_floor(300)
-    (0.89, None)
+    >>> coverage_floor(20), coverage_floor(20, method="student"), coverage_floor(300)
+    (0.89, 0.75, None)
     """
-    floor = next((floor for below, floor in COVERAGE_FLOORS if tasks < below - 1e-6), None)
+    floors = COVERAGE_FLOORS.get(method, COVERAGE_FLOORS["student"])
+    floor = next((floor for below, floor in zip(_BRACKETS, floors, strict=False) if tasks < below - 1e-6), None)
     return None if floor is None else min(level, LEVEL) - (LEVEL - floor)
 
 
@@ -346,8 +321,8 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
 
 def skewed_bounds(
     values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL, skewed: bool = True
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Bounds of the weighted mean of each group, its number of tasks, and their coefficient of variation.
+) -> tuple[Floats, Floats, Floats]:
+    """Bounds of the weighted mean of each group, and its number of tasks.
 
     Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer tasks. Hall's
     transformation (1992) of Student's t, or Student's itself; the standard error and the degrees of freedom allow for
@@ -378,10 +353,7 @@ def skewed_bounds(
             factor = np.exp(critical * error / mean)
             low = np.fmin(low, mean / factor)
             high = np.fmax(high, mean * factor)
-    tasks = 1 / concentration
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        varied = np.where(mean > 0, error * np.sqrt(tasks) / mean, np.inf)
-    return low, high, tasks, varied
+    return low, high, 1 / concentration
 
 
 def _degrees(shares: Floats, concentration: Floats, groups: Ints, size: int) -> Floats:

@@ -592,7 +592,7 @@ def cluster_sign_flip(
     low, high = float(np.partition(lows, allowed)[allowed]), -float(np.partition(-highs, allowed)[allowed])
     estimate = float(sums.sum() / sizes.sum())
     infinite = f"with {count} clusters a sign-flip test cannot reach p <= {1 - level:.3g}" if math.isinf(low) else None
-    drawn = {} if exact else {"seed": seed, "resamples": resamples}
+    used_seed, used_resamples = (None, None) if exact else (seed, resamples)
     return (
         Interval(
             estimate=estimate,
@@ -603,7 +603,8 @@ def cluster_sign_flip(
             clusters=count,
             confidence=level,
             reason=infinite,
-            **drawn,
+            seed=used_seed,
+            resamples=used_resamples,
         ),
         Significance(
             p_value=reached / patterns,
@@ -612,7 +613,8 @@ def cluster_sign_flip(
             n=n,
             clusters=count,
             reason=None,
-            **drawn,
+            seed=used_seed,
+            resamples=used_resamples,
         ),
     )
 

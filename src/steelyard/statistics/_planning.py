@@ -206,9 +206,16 @@ def minimum_effect_from_data(
         pilot, factor = _of_pilot(gaps, effect, quantum=quantum, span=span)
         return power - pilot.simulated_power(max(2, round(size / factor)), level=level, seed=seed)
 
-    if missed(span) > 0:
-        return None
-    return float(optimize.brentq(missed, 1e-6 * span, span, xtol=1e-4 * span))
+    # near the largest difference seen a tilted pilot hardly varies, so power is not monotone: search from below
+    computed = minimum_detectable_effect(size, float(gaps.std(ddof=1)), level=level, power=power)
+    least = most = min(0.3 * computed if computed else span, span)
+    while missed(most) > 0:
+        if most >= span:
+            return None
+        least, most = most, min(1.1 * most, span)
+    if most == least:
+        return most
+    return float(optimize.brentq(missed, least, most, xtol=1e-4 * span))
 
 
 def _of_pilot(gaps: Floats, effect: float, *, quantum: float, span: float) -> tuple[DifferenceDistribution, float]:

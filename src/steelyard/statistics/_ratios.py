@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import structs
 
 from steelyard.statistics._bootstrap import bootstrap_ratio
+from steelyard.statistics._difference_tests import DifferenceTest
 from steelyard.statistics._estimates import (
     LEVEL,
     RESAMPLES,
@@ -17,23 +17,24 @@ from steelyard.statistics._estimates import (
     Floats,
     Interval,
     Ints,
-    Significance,
     check_level,
     no_interval,
     too_few,
 )
 from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._means import (
+    ASSUMED_TAIL,
+    HALL,
     Clusters,
     cluster,
     coverage_floor,
-    reached,
     skewed_bounds,
     student_quantile,
-    variation,
 )
 from steelyard.statistics._p_values import p_value_by_inversion
 from steelyard.statistics._proportions import at_most_when_none, bounded_limits
+
+MOVER_R = "mover-r"
 
 SAME = 1e-12
 """Relative range below which the values of tasks count as constant."""
@@ -44,9 +45,9 @@ UNSEEN_FAILURE_COST = 2.1
 TWO_TASKS_FLOOR = 0.88
 """Coverage floor of a ratio over two tasks: both may have the same pass rate and so the same cost (simulated: 89%)."""
 
-UNSEEN_FAILURES = f"an unseen failure costs at most {UNSEEN_FAILURE_COST:g} times a pass"
-CONSTANT_NUMERATOR = "the numerator is constant, as in these runs"
-CONSTANT_DENOMINATOR = "the denominator is constant, as in these runs"
+UNSEEN_FAILURES = f"unseen failures that cost at most {UNSEEN_FAILURE_COST:g} times a pass"
+CONSTANT_NUMERATOR = "a constant numerator"
+CONSTANT_DENOMINATOR = "a constant denominator"
 
 
 def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -71,34 +72,6 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
         clusters=size,
         confidence=level,
         reason=reason,
-    )
-
-
-def fieller_hall(
-    above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL
-) -> Interval:
-    """Fieller's bounds for a ratio of means, widened on each side to Hall's for what each task adds to the ratio.
-
-    Fieller's allow for a denominator that may be 0, Hall's for skewed costs.
-    """
-    plain = fieller(above, below, clusters, level=level)
-    if plain.low is None or plain.high is None or plain.estimate is None:
-        return structs.replace(plain, method="fieller-hall")
-    top, bottom = cluster(above, clusters), cluster(below, clusters)
-    tasks = float(top.counts.sum() ** 2 / (top.counts**2).sum())
-    low, high = plain.low, plain.high
-    if bottom.mean != 0:
-        adds = np.sort(plain.estimate + (top.sums - plain.estimate * bottom.sums) / bottom.sums.mean())
-        same = np.zeros(len(adds), dtype=np.int64)
-        least = min(float(top.sums.min()), float(bottom.sums.min()), 0.0)
-        skewed = skewed_bounds(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
-        low, high = min(low, float(skewed[0][0])), max(high, float(skewed[1][0]))
-    return structs.replace(
-        plain,
-        low=low,
-        high=high,
-        method="fieller-hall",
-        approx_coverage=reached(tasks, variation(top.sums / top.counts), level),
     )
 
 
@@ -295,7 +268,7 @@ def _mover_r(
 
 
 def _fieller_hall_limits(tasks: TaskRatios, level: float) -> tuple[Floats, Floats]:
-    """Return the limits of `fieller_hall` for each group; NaN if its denominator is 0."""
+    """Return Fieller's limits, widened to Hall's for the contributions of tasks; NaN if a denominator is 0."""
     size = tasks.total(np.ones(len(tasks.groups)))
     sums = [tasks.weights * half for half in (tasks.above, tasks.below)]
     x, y = (tasks.total(half) / size for half in sums)
@@ -326,8 +299,8 @@ def mover_ratio(
     *,
     fraction: bool = True,
     level: float = LEVEL,
-) -> tuple[Interval, tuple[str, ...]]:
-    """Return the interval of mean(above) / mean(below) over tasks, and the assumptions that label it.
+) -> Interval:
+    """Return the interval of mean(above) / mean(below) over tasks, labeled with its assumptions.
 
     One number per task: its mean numerator and denominator over complete cases, both at least 0, and its `weights` (the
     number of attempts if every run counts once). `fraction`: the denominator is a fraction of runs. See `ratio_limits`.
@@ -335,11 +308,9 @@ def mover_ratio(
     constant part enters as a point, which is an assumption; two constant parts have no interval. `Interval.n` counts
     tasks; the caller knows the runs.
 
-    >>> interval, assumptions = mover_ratio([0.10] * 10, [1.0] * 10)
+    >>> interval = mover_ratio([0.10] * 10, [1.0] * 10)
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.1, 0.194)
-    >>> assumptions[-1]
-    'an unseen failure costs at most 2.1 times a pass'
     """
     tasks = TaskRatios.of_tasks(above, below, weights, fraction=fraction)
     n = len(tasks.above)
@@ -353,34 +324,32 @@ def mover_ratio(
     elif not tasks.above.any() or (all(fixed) and not fraction):
         reason = "equal on every task, so the variance cannot be estimated"
     if reason is not None:
-        return no_interval(reason, method="mover-r", n=n, clusters=n, level=level, estimate=estimate), ()
+        return no_interval(reason, method=MOVER_R, n=n, clusters=n, level=level, estimate=estimate)
     low, high = (float(end[0]) for end in ratio_limits(tasks, level=level))
     unbounded = None
     if math.isinf(high):
         unbounded = "the denominator cannot be distinguished from 0"
         if not tasks.below.any():
             unbounded = "no success, so only a lower bound exists"
-    assumptions = [
-        text
-        for text, applies in (
-            (CONSTANT_NUMERATOR, fixed[0]),
-            (CONSTANT_DENOMINATOR, fixed[1] and not fraction),
-            (UNSEEN_FAILURES, fraction and bool(np.all(tasks.below >= 1))),
-        )
-        if applies
-    ]
-    interval = Interval(
+    approx_coverage = _coverage_floor(_effective_tasks(tasks.weights), level)
+    assumptions = (
+        (ASSUMED_TAIL, approx_coverage is not None),
+        (CONSTANT_NUMERATOR, fixed[0]),
+        (CONSTANT_DENOMINATOR, fixed[1] and not fraction),
+        (UNSEEN_FAILURES, fraction and bool(np.all(tasks.below >= 1))),
+    )
+    return Interval(
         estimate=estimate,
         low=low,
         high=high,
-        method="mover-r",
+        method=MOVER_R,
         n=n,
         clusters=n,
         confidence=level,
         reason=unbounded,
-        approx_coverage=_coverage_floor(_effective_tasks(tasks.weights), level),
+        approx_coverage=approx_coverage,
+        assumes=", ".join(text for text, applies in assumptions if applies) or None,
     )
-    return interval, tuple(assumptions)
 
 
 def _ratio_of(tasks: TaskRatios) -> float:
@@ -443,44 +412,34 @@ def _reordered(tasks: TaskRatios, order: Ints) -> TaskRatios:
     )
 
 
-def ratio_difference(a: TaskRatios, b: TaskRatios, *, level: float = LEVEL) -> tuple[Interval, Significance]:
-    """Return the interval and test of B's ratio minus A's for one group per side, both over the same tasks.
+def ratio_difference(a: TaskRatios, b: TaskRatios) -> DifferenceTest | None:
+    """Return the test of B's ratio minus A's by `ratio_difference_limits`, for one group per side.
 
-    Row i of both sides is the same task, so build them with the constructor and not with `of_tasks`, which sorts. The
-    p-value is the level at which 0 leaves the interval (`p_value_by_inversion`). Missing with a reason for fewer than
-    two tasks and if a side's ratio is infinite.
+    Row i of both sides is the same task, so build them with the constructor and not with `of_tasks`, which sorts. None
+    below two tasks, if a side's ratio is infinite, and if nothing varies.
     """
     n = len(a.above)
     order = np.lexsort((b.weights, a.weights, b.below, b.above, a.below, a.above))
     a, b = (_reordered(side, order) for side in (a, b))
-    reason = None
-    if n < 2:
-        reason = f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
-    elif not a.below.any() or not b.below.any():
-        reason = "the denominator of one side is 0 on the shared tasks"
-    if reason is not None:
-        return (
-            no_interval(reason, method="mover-d", n=n, clusters=n, level=level),
-            Significance(p_value=None, statistic=None, method="mover-d", n=n, clusters=n, reason=reason),
-        )
+    if n < 2 or not a.below.any() or not b.below.any():
+        return None
     estimate = float(_ratios(b)[0] - _ratios(a)[0])
 
     def limits(at: float) -> tuple[float, float]:
         low, high = ratio_difference_limits(a, b, level=at)
-        return float(low[0]), float(high[0])
+        return min(float(low[0]), estimate), max(float(high[0]), estimate)
 
-    low, high = limits(level)
-    unbounded = "the denominator of one side cannot be distinguished from 0" if math.isinf(high - low) else None
-    interval = Interval(
+    low, high = limits(LEVEL)
+    if high - low <= SAME * abs(estimate):
+        return None
+    return DifferenceTest(
         estimate=estimate,
-        low=low,
-        high=high,
         method="mover-d",
-        n=n,
+        tasks=n,
         clusters=n,
-        confidence=level,
-        reason=unbounded,
-        approx_coverage=_coverage_floor(min(_effective_tasks(a.weights), _effective_tasks(b.weights)), level),
+        limits=limits,
+        p_value=p_value_by_inversion(limits, estimate),
+        tail=HALL,
+        tail_tasks=min(_effective_tasks(a.weights), _effective_tasks(b.weights)),
+        assumes=UNSEEN_FAILURES if any(side.fraction and bool(np.all(side.below >= 1)) for side in (a, b)) else None,
     )
-    p_value = p_value_by_inversion(limits, estimate, level=level)
-    return interval, Significance(p_value=p_value, statistic=estimate, method="mover-d", n=n, clusters=n)

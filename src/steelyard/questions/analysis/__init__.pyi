@@ -7,7 +7,9 @@ from ._conditions import (
     withheld_reason as withheld_reason,
 )
 from ._differences import (
+    DEPENDS_ON_CLUSTERS as DEPENDS_ON_CLUSTERS,
     DEPENDS_ON_UNSCORED as DEPENDS_ON_UNSCORED,
+    EFFECT_OF_INTEREST as EFFECT_OF_INTEREST,
     FEW_DIFFER as FEW_DIFFER,
     NO_COMMON_TASK as NO_COMMON_TASK,
     Difference as Difference,
@@ -15,10 +17,11 @@ from ._differences import (
     delta_within_tasks as delta_within_tasks,
     difference as difference,
     gap_of as gap_of,
-    kept_level as kept_level,
     linearized as linearized,
+    reach_of as reach_of,
     runs_to_permute as runs_to_permute,
-    std_dev_of_tasks as std_dev_of_tasks,
+    tested as tested,
+    with_fills as with_fills,
 )
 from ._intervals import (
     METHODS as METHODS,
@@ -43,5 +46,6 @@ from ._samples import (
     read_filter as read_filter,
     samples_of as samples_of,
     scores_of as scores_of,
+    with_clusters as with_clusters,
 )
 from ._weightings import uneven_groups as uneven_groups, weights_differ as weights_differ

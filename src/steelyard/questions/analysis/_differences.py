@@ -14,42 +14,50 @@ from msgspec import structs
 
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._intervals import exponential, group_intervals, holds, of_figure
+from steelyard.questions.analysis._intervals import exponential, holds, of_figure
 from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.records import Missing
 from steelyard.statistics import (
     LEVEL,
+    MIN_CLUSTERS,
     RESAMPLES,
     SEED,
+    DifferenceTest,
+    FilledDifferences,
     Floats,
     Interval,
     Ints,
     SensitivityBounds,
     Significance,
+    TaskRatios,
+    bootstrap_difference,
+    bounded_difference,
     cliffs_delta,
+    clustered_difference,
     difference_bounds,
-    mcnemar_exact,
+    effective_clusters,
+    filled_differences,
     mean_of,
-    minimum_detectable_effect,
     no_interval,
-    paired_bootstrap,
-    paired_plus_two,
-    paired_proportions,
-    paired_ratios,
     paired_t,
+    permuted_difference,
     permuted_sums,
-    reached,
-    sign_flip,
+    quantum_of,
+    ratio_difference,
     standardized,
-    student_quantile,
-    variation,
-    widened_for_skew,
+    unbounded_difference,
+    unequal_attempts,
+    union_of,
+    unscored_matter,
 )
 
 NO_COMMON_TASK = "no task in common"
+DEPENDS_ON_CLUSTERS = "depends on clusters of tasks"
 DEPENDS_ON_UNSCORED = "depends on runs without a verdict"
+EFFECT_OF_INTEREST = 0.05
+"""Difference of fractions that planning is for, unless another one is asked for: 5 percentage points."""
 FEW_DIFFER = 10
-"""With ties among the tasks and fewer that differ, their standard deviation is too uncertain for Student's interval."""
+"""Number of equal tasks from which on a gate takes an unbounded metric as constant."""
 
 PAIRED_METHODS = ("auto", "paired-t", "percentile", "bca")
 
@@ -88,7 +96,7 @@ class Difference:
     interval: Interval
     """Difference with its interval."""
     test: Significance
-    """Test of the null hypothesis of no difference."""
+    """Test of the null hypothesis of no difference; inverts the interval."""
     tasks: int
     """Tasks on which both have a value."""
     runs: tuple[int, int]
@@ -101,8 +109,22 @@ class Difference:
     """Probability that a task mean of B exceeds one of A, minus the reverse."""
     standardized: float | None = None
     """Mean difference in units of its standard deviation."""
-    minimum_detectable_effect: float | None = None
-    """Smallest true difference detected with 80% power at this sample size."""
+    paired: DifferenceTest | None = None
+    """Procedure behind interval and test; None if there is no interval."""
+    gaps: Floats | None = None
+    """Difference of each task; for a ratio of means, its contribution to the difference."""
+    quantum: float = 0.0
+    """Squared step of a task's difference; see `quantum_of`."""
+    unclustered: DifferenceTest | None = None
+    """Procedure over tasks, where clusters must confirm it; None without them."""
+    clustered: DifferenceTest | None = None
+    """Procedure over clusters of tasks; None without clusters, or if they are too few to matter."""
+    effective_clusters: float | None = None
+    """Number of equal clusters that are worth as much as these; None without clusters."""
+    unfilled: DifferenceTest | None = None
+    """Procedure before missing verdicts were filled; None if they were not."""
+    filled: FilledDifferences | None = None
+    """Differences with missing verdicts filled at worst; None if none is missing or there is no bound."""
     higher: tuple[TaskValues, ...] = ()
     """Tasks on which the candidate is higher, largest difference first."""
     lower: tuple[TaskValues, ...] = ()
@@ -147,53 +169,33 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         runs=(int(sides[0].known[common].sum()), int(sides[1].known[common].sum())),
         missing=missing,
     )
-    unequal = _unequally_tried(sides, common)
-    if declared.is_ratio or not _evenly_weighted(samples, sides, common):
-        judged = _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
+    if declared.is_ratio:
+        judged = _ratio_difference(samples, (a, b), names, compared, common, options)
     else:
         judged = _mean_difference(samples, (a, b), sides, compared, common, options)
-    if not judged.interval.known:
+    return judged if samples.clusters is None else _over_clusters(samples, judged, common, options)
+
+
+def _over_clusters(samples: Samples, judged: Difference, common: Mask, options: StatisticsOptions) -> Difference:
+    """Return the difference judged over clusters of tasks, as the unit or in addition to tasks.
+
+    Clusters known from task ids must confirm a claim if there are at least eight.
+    """
+    assert samples.clusters is not None
+    labels = [samples.clusters[samples.task_names[place]] for place in np.flatnonzero(common)]
+    if judged.gaps is None or judged.paired is None or len(labels) != len(judged.gaps):
         return judged
-    if np.isfinite(declared.bounds).all() and not declared.is_ratio:
-        wider = options.method == "auto" and (unequal or _few_tasks_differ(sides, common))
-        return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
-    varied = max(variation(side.mean[common]) for side in sides)
-    approx_coverage = reached(judged.tasks, varied, judged.interval.confidence)
-    return replace(judged, interval=structs.replace(judged.interval, approx_coverage=approx_coverage))
-
-
-def _few_tasks_differ(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
-    """Whether several attempts at a task differ on so few tasks that they do not show how much a task may differ."""
-    a, b = (side.mean[common] for side in sides)
-    several = bool(np.any(sides[0].known[common] > 1) or np.any(sides[1].known[common] > 1))
-    return several and 0 < int(np.count_nonzero(~_same(a, b))) < min(FEW_DIFFER, len(a))
-
-
-def _no_surer_than_its_sides(
-    samples: Samples, rows: tuple[Mask, Mask], judged: Difference, common: Mask, options: StatisticsOptions
-) -> Difference:
-    declared, values = catalog()[judged.metric], samples.known(judged.metric)
-    assert not isinstance(values, Missing)
-    used = np.flatnonzero((rows[0] | rows[1]) & common[samples.tasks])
-    low, high = declared.bounds
-    if np.nanmin(values[used]) < low or np.nanmax(values[used]) > high:
-        return judged  # a side moved by what a relative rule allows
-    a, b = group_intervals(
-        declared,
-        values[used],
-        groups=rows[1][used].astype(np.int64),
-        tasks=samples.tasks[used],
-        size=2,
-        weight_by=samples.weight_by,
-        level=options.level,
-    )["mean"]
-    means = [samples.by_task(judged.metric, side).mean[common] for side in rows]
-    varies = all(np.ptp(side) > 0 for side in means)
-    correlation = max(float(np.corrcoef(means[0], means[1])[0, 1]), 0.0) if varies else 0.0
-    interval = within_sides(judged.interval, a, b, correlation)
-    assert judged.baseline is not None
-    assert judged.candidate is not None
-    return replace(judged, interval=of_figure(interval, judged.candidate - judged.baseline, (low - high, high - low)))
+    sizes = np.unique(labels, return_counts=True)[1]
+    effective = effective_clusters(sizes)
+    found = clustered_difference(judged.gaps, labels, resamples=options.resamples, seed=options.seed)
+    if samples.are_clusters_units:
+        reason = f"{len(sizes)} cluster of tasks; at least two are needed"
+        made = tested(judged, found, reason, options)
+        return replace(made, clustered=found, effective_clusters=effective)
+    if found is None or len(sizes) < MIN_CLUSTERS:
+        return replace(judged, effective_clusters=effective)
+    made = tested(judged, union_of([judged.paired, found]), "", options)
+    return replace(made, unclustered=judged.paired, clustered=found, effective_clusters=effective)
 
 
 def _other_metric(metric: str) -> str:
@@ -226,37 +228,123 @@ def _mean_difference(
 ) -> Difference:
     metric = compared.metric
     a, b = (side.mean[common] for side in sides)
+    attempts = sides[0].known[common], sides[1].known[common]
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
     gaps = np.where(_same(a, b), 0.0, b - a)
-    judged = _judged(samples, metric, *sides, gaps, common, options)
-    if options.method == "auto" and _span(metric) is None:
-        judged = widened_for_skew(judged[0], gaps), judged[1]
+    evenly = _evenly_weighted(samples, sides, common)
+    contributions = gaps
+    if not evenly:
+        halves = [(side.weighted(samples.weight_by)[common], side.weights(samples.weight_by)[common]) for side in sides]
+        contributions = linearized(*halves[1]) - linearized(*halves[0])
+    quantum = _quantum(metric, attempts)
+    found = _test(metric, contributions, quantum, options)
     delta = cliffs_delta(a, b)
-    if _unequally_tried(sides, common):
-        runs = runs_to_permute(samples, rows, (metric,), common)
-        judged = kept_level(runs, judged, by_task=True, resamples=options.resamples, seed=options.seed)
-        delta = delta_within_tasks(runs)
-    interval, test = judged
-    std_dev = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
-    higher, lower = _differing(samples.task_names, sides[0].mean, sides[1].mean, common)
+    unequal = _unequally_tried(sides, common)
+    if unequal:
+        delta = delta_within_tasks(runs_to_permute(samples, rows, (metric,), common))
+    if found is not None and _needs_permutation(metric, attempts):
+        found = _permuted(samples, rows, (metric,), common, found, options)
     values = samples.known(metric)
     assert not isinstance(values, Missing)
+    judged = replace(
+        tested(compared, found, _reason(len(gaps)), options),
+        gaps=contributions,
+        quantum=quantum,
+        geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
+    )
+    if not evenly:
+        return judged
+    higher, lower = _differing(samples.task_names, sides[0].mean, sides[1].mean, common)
+    filled = _filled(samples, values, metric, *rows)
     return replace(
-        compared,
-        interval=_of_difference(interval, compared, gaps, options),
-        test=test,
-        std_dev=std_dev,
+        judged,
+        std_dev=float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None,
         cliffs_delta=delta,
         standardized=standardized(gaps),
-        minimum_detectable_effect=minimum_detectable_effect(len(gaps), std_dev, level=options.level)
-        if std_dev
-        else None,
         higher=higher,
         lower=lower,
         same=_ties(sides[0].mean, sides[1].mean, common),
         bounds=_bounds(samples, values, metric, *rows),
-        geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
+        filled=filled,
     )
+
+
+def _quantum(metric: str, attempts: tuple[Ints, Ints]) -> float:
+    """Return the squared step of a binary metric's differences; other values do not move in steps."""
+    return quantum_of(*attempts) if catalog()[metric].binary else 0.0
+
+
+def _test(metric: str, gaps: Floats, quantum: float, options: StatisticsOptions) -> DifferenceTest | None:
+    """Return the procedure of a mean difference, by method and range of the metric."""
+    span = _span(metric)
+    if options.method in ("percentile", "bca"):
+        drawn = {"resamples": options.resamples, "seed": options.seed}
+        return bootstrap_difference(gaps, method=options.method, unbounded=span is None, **drawn)
+    if options.method == "paired-t" or span is None:
+        return unbounded_difference(gaps, skewed=options.method == "auto", bounded=span is not None)
+    return bounded_difference(gaps, quantum=quantum, span=max(span, float(np.abs(gaps).max(initial=0.0))))
+
+
+def _needs_permutation(metric: str, attempts: tuple[Ints, Ints]) -> bool:
+    """Whether the attempts of the sides differ too much for a test over tasks; skewed values never allow it."""
+    if _span(metric) is None or catalog()[metric].is_ratio:
+        return bool(np.any(attempts[0] != attempts[1]))
+    return unequal_attempts(*attempts)
+
+
+def _permuted(
+    samples: Samples,
+    rows: tuple[Mask, Mask],
+    names: Sequence[str],
+    common: Mask,
+    found: DifferenceTest,
+    options: StatisticsOptions,
+) -> DifferenceTest:
+    """Return a test that holds where attempts are unequal.
+
+    Two things may be true without a difference: the sides are alike on every task, which a permutation of runs tests
+    exactly, or they differ by task and even out, which the differences over tasks test. Both must reject.
+    """
+    runs, by_task = runs_to_permute(samples, rows, names, common), samples.weight_by == "tasks"
+    seen, permuted = permuted_sums(*runs, by_task=by_task, resamples=options.resamples, seed=options.seed)
+    return permuted_difference(found, float(gap_of(seen[None])[0]), gap_of(permuted), seed=options.seed)
+
+
+def tested(compared: Difference, found: DifferenceTest | None, reason: str, options: StatisticsOptions) -> Difference:
+    """Return the difference with the interval and the p-value of one procedure, or with the reason for none."""
+    if found is None:
+        n = compared.tasks
+        value = _value_of(compared)
+        interval = no_interval(reason, method=options.method, n=n, clusters=n, level=options.level, estimate=value)
+        test = Significance(p_value=None, statistic=None, method=options.method, n=n, clusters=n, reason=reason)
+        return replace(compared, interval=interval, test=test, paired=None)
+    interval = found.interval(options.level)
+    return replace(compared, interval=_of_difference(interval, compared), test=found.significance, paired=found)
+
+
+def with_fills(difference: Difference, options: StatisticsOptions) -> Difference:
+    """Return a difference of verdicts judged with the missing ones filled against either claim, where they may matter.
+
+    They may if the missing fractions of the sides differ or one is above 10% (`unscored_matter`). A claim must hold for
+    both fills, and the p-value is the larger one.
+    """
+    filled, declared = difference.filled, catalog()[difference.metric]
+    if filled is None or difference.paired is None or not declared.binary:
+        return difference
+    runs = int(filled.attempts[0].sum()), int(filled.attempts[1].sum())
+    if not unscored_matter((int(filled.missing[0].sum()), int(filled.missing[1].sum())), runs):
+        return difference
+    span = declared.bounds[1] - declared.bounds[0]
+    quantum = quantum_of(*filled.attempts, span=span)
+    fills = [bounded_difference(gaps, quantum=quantum, span=span) for gaps in (filled.lowest, filled.highest)]
+    worst = union_of([difference.paired, *(fill for fill in fills if fill is not None)])
+    return replace(tested(difference, worst, "", options), unfilled=difference.paired)
+
+
+def _reason(n: int) -> str:
+    if n < 2:
+        return f"{n} task{'s' if n != 1 else ''} in common; at least two are needed"
+    return "the difference is the same on every task, so its variance cannot be estimated"
 
 
 def _geometric_ratio(
@@ -279,53 +367,32 @@ def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
     return np.asarray(np.abs(np.subtract(b, a)) <= 1e-12 * np.maximum(np.abs(a), np.abs(b)))
 
 
-def _of_difference(interval: Interval, compared: Difference, gaps: Floats, options: StatisticsOptions) -> Interval:
-    """The interval of B's figure minus A's, within what the metric can differ by.
+def _value_of(compared: Difference) -> float | None:
+    if compared.baseline is None or compared.candidate is None:
+        return None
+    if not np.isfinite([compared.baseline, compared.candidate]).all():
+        return None
+    return 0.0 if _same(compared.baseline, compared.candidate) else compared.candidate - compared.baseline
 
-    Where a method's own bounds do not hold the difference, Student's are taken, which always do.
-    """
-    if (
-        compared.baseline is None
-        or compared.candidate is None
-        or not np.isfinite([compared.baseline, compared.candidate]).all()
-    ):
-        return interval
-    value = 0.0 if _same(compared.baseline, compared.candidate) else compared.candidate - compared.baseline
-    span = _span(compared.metric)
+
+def reach_of(compared: Difference) -> float:
+    """Return the largest possible difference; infinite without bounds."""
+    span = None if catalog()[compared.metric].is_ratio else _span(compared.metric)
     # a scaled side may go a little beyond
-    reach = math.inf if span is None else max(span, abs(value))
-    if not holds(interval, value, (-reach, reach)):
-        interval = paired_t(gaps, level=options.level)[0]
+    return math.inf if span is None else max(span, abs(_value_of(compared) or 0.0))
+
+
+def _of_difference(interval: Interval, compared: Difference) -> Interval:
+    """The interval of B's figure minus A's, within what the metric can differ by."""
+    value = _value_of(compared)
+    if value is None:
+        return interval
+    reach = reach_of(compared)
+    if not holds(interval, value, (-reach, reach)):  # the figure is rounded once, the differences of tasks each
+        assert interval.low is not None
+        assert interval.high is not None
+        interval = structs.replace(interval, low=min(interval.low, value), high=max(interval.high, value))
     return of_figure(interval, value, (-reach, reach))
-
-
-def _judged(
-    samples: Samples,
-    metric: str,
-    side_a: TaskMeans,
-    side_b: TaskMeans,
-    gaps: Floats,
-    common: Mask,
-    options: StatisticsOptions,
-) -> tuple[Interval, Significance]:
-    single = bool(np.all(side_a.known[common] == 1) and np.all(side_b.known[common] == 1))
-    if options.method in ("percentile", "bca"):
-        interval = paired_bootstrap(
-            gaps, method=options.method, level=options.level, resamples=options.resamples, seed=options.seed
-        )
-        return interval, sign_flip(gaps, resamples=options.resamples, seed=options.seed)
-    if single and samples.binary(metric) and options.method == "auto":
-        only_a, only_b = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
-        return paired_proportions(only_a, only_b, len(gaps), level=options.level), mcnemar_exact(only_a, only_b)
-    test = sign_flip(gaps, resamples=options.resamples, seed=options.seed)
-    if options.method == "auto" and len(gaps) > 1 and _few_differ(gaps):
-        return paired_plus_two(gaps, span=_span(metric), level=options.level), test
-    return paired_t(gaps, level=options.level)[0], test
-
-
-def _few_differ(gaps: Floats) -> bool:
-    differing = int(np.count_nonzero(gaps))
-    return bool(differing < min(FEW_DIFFER, len(gaps)) or np.ptp(gaps) == 0)
 
 
 def _span(metric: str) -> float | None:
@@ -375,6 +442,15 @@ def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference
     )
 
 
+def _filled(samples: Samples, values: Floats, metric: str, a: Mask, b: Mask) -> FilledDifferences | None:
+    low, high = catalog()[metric].bounds
+    if not np.isfinite(high - low) or not np.isnan(values[a | b]).any():
+        return None
+    return filled_differences(
+        values[a], values[b], tasks_a=samples.tasks[a], tasks_b=samples.tasks[b], span=(float(low), float(high))
+    )
+
+
 def _ratio_difference(
     samples: Samples,
     rows: tuple[Mask, Mask],
@@ -382,28 +458,38 @@ def _ratio_difference(
     compared: Difference,
     common: Mask,
     options: StatisticsOptions,
-    *,
-    unequal: bool,
 ) -> Difference:
-    """The difference of two ratios over the same tasks: of a ratio of means, or of a mean over uneven attempts."""
-    halves = [_halves(samples, names, side, common) for side in rows]
-    judged = paired_ratios(*halves, level=options.level, resamples=options.resamples, seed=options.seed)
-    gaps = linearized(*halves[1]) - linearized(*halves[0]) if all(below.any() for _, below in halves) else np.empty(0)
-    if options.method == "auto" and _span(compared.metric) is None:
-        judged = widened_for_skew(judged[0], gaps), judged[1]
-    if unequal:
-        runs, by_task = runs_to_permute(samples, rows, names, common), samples.weight_by == "tasks"
-        judged = kept_level(runs, judged, by_task=by_task, resamples=options.resamples, seed=options.seed)
-    interval, test = judged
-    return replace(compared, interval=_of_difference(interval, compared, gaps, options), test=test)
-
-
-def _halves(samples: Samples, names: Sequence[str], rows: Mask, common: Mask) -> tuple[Floats, Floats]:
-    """What each common task adds above and below, one side's."""
-    means = [samples.by_task(name, rows) for name in names]
-    above = means[0].weighted(samples.weight_by)
-    below = means[1].weighted(samples.weight_by) if len(means) > 1 else means[0].weights(samples.weight_by)
-    return above[common], below[common]
+    """The difference of two ratios of means over the same tasks."""
+    sides = [[samples.by_task(name, side) for name in names] for side in rows]
+    n = int(np.count_nonzero(common))
+    attempts = sides[0][0].known[common], sides[1][0].known[common]
+    reason = _reason(n)
+    if any(not bottom.mean[common].any() for _, bottom in sides):
+        return tested(compared, None, "the denominator of one side is 0 on the shared tasks", options)
+    weighted = [tuple(part.weighted(samples.weight_by)[common] for part in side) for side in sides]
+    gaps = linearized(*weighted[1]) - linearized(*weighted[0])
+    is_signed = any(part.mean[common].min(initial=0.0) < 0 for side in sides for part in side)
+    if options.method == "auto" and not is_signed:
+        a, b = (
+            TaskRatios(
+                above=top.mean[common],
+                below=bottom.mean[common],
+                weights=top.weights(samples.weight_by)[common],
+                groups=np.zeros(n, dtype=np.int64),
+                size=1,
+                fraction=catalog()[compared.metric].divides_by_fraction,
+            )
+            for top, bottom in sides
+        )
+        found = ratio_difference(a, b)
+    elif options.method in ("percentile", "bca"):
+        drawn = {"resamples": options.resamples, "seed": options.seed}
+        found = bootstrap_difference(gaps, method=options.method, unbounded=True, **drawn)
+    else:
+        found = unbounded_difference(gaps, skewed=options.method == "auto")
+    if found is not None and _needs_permutation(compared.metric, attempts):
+        found = _permuted(samples, rows, names, common, found, options)
+    return replace(tested(compared, found, reason, options), gaps=gaps)
 
 
 def linearized(above: Floats, below: Floats) -> Floats:
@@ -411,9 +497,6 @@ def linearized(above: Floats, below: Floats) -> Floats:
     tops, bottoms = (np.apply_along_axis(mean_of, 0, half) for half in (above, below))
     ratios = tops / bottoms
     return np.asarray(ratios + (above - ratios * below) / bottoms, dtype=float)
-
-
-METHOD = "permutation"
 
 
 def runs_to_permute(
@@ -428,62 +511,6 @@ def runs_to_permute(
     if len(names) == 1:  # a mean is a ratio to the number of runs
         values = np.column_stack([values, np.ones(len(chosen))])
     return values, samples.tasks[chosen], np.repeat([False, True], [len(side) for side in places])
-
-
-def kept_level(
-    runs: tuple[Floats, Ints, Mask],
-    judged: tuple[Interval, Significance],
-    *,
-    by_task: bool,
-    resamples: int,
-    seed: int,
-) -> tuple[Interval, Significance]:
-    """Limits and test that hold where attempts are unequal, made of those over tasks.
-
-    Two things may be true without a difference: the sides are alike on every task, which a permutation of runs tests
-    exactly, or they differ by task and even out, which the differences over tasks test. Both must reject: the larger
-    p-value counts, and the limits hold those of either.
-    """
-    interval, test = judged
-    if interval.low is None or interval.high is None or test.p_value is None:
-        return judged
-    seen, permuted = permuted_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
-    observed, gaps = gap_of(seen[None])[0], gap_of(permuted)
-    gaps = np.where(np.isnan(gaps), np.inf, gaps)
-    reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
-    p_value = max((reached + 1) / (len(gaps) + 1), test.p_value)
-    tail = (1 - interval.confidence) / 2
-    least, most = np.quantile(gaps[np.isfinite(gaps)], [tail, 1 - tail]) if np.isfinite(gaps).any() else (0.0, 0.0)
-    made = len(gaps)
-    low, high = min(interval.low, float(observed - most)), max(interval.high, float(observed - least))
-    return (
-        structs.replace(interval, low=low, high=high, method=METHOD, seed=seed, resamples=made),
-        structs.replace(test, p_value=p_value, statistic=float(observed), method=METHOD, seed=seed, resamples=made),
-    )
-
-
-def within_sides(interval: Interval, a: Interval, b: Interval, correlation: float) -> Interval:
-    """The bounds of a difference, no narrower than those of its two sides allow.
-
-    A side with few attempts may pass everything by chance. Then its tasks do not vary, and the differences by task show
-    nothing about what it could have done; its own interval does. The two are joined as Zou and Donner (2008) do it,
-    with the correlation of the sides over tasks.
-    """
-    side_a, side_b = _reach(a), _reach(b)
-    if interval.low is None or interval.high is None or side_a is None or side_b is None:
-        return interval
-    (mean_a, below_a, above_a), (mean_b, below_b, above_b) = side_a, side_b
-    down = below_b**2 + above_a**2 - 2 * correlation * below_b * above_a
-    up = above_b**2 + below_a**2 - 2 * correlation * above_b * below_a
-    low, high = mean_b - mean_a - math.sqrt(max(down, 0.0)), mean_b - mean_a + math.sqrt(max(up, 0.0))
-    return structs.replace(interval, low=min(interval.low, low), high=max(interval.high, high))
-
-
-def _reach(side: Interval) -> tuple[float, float, float] | None:
-    """Return the mean and the distances to its lower and upper bound."""
-    if side.estimate is None or side.low is None or side.high is None:
-        return None
-    return side.estimate, side.estimate - side.low, side.high - side.estimate
 
 
 def gap_of(sums: Floats) -> Floats:
@@ -509,14 +536,3 @@ def delta_within_tasks(runs: tuple[Floats, Ints, Mask]) -> float:
             # deltas count pairs, and thirds that cancel must come to 0 and not to 1.7e-18
             deltas.append(Fraction(delta).limit_denominator(len(a) * len(b)))
     return float(sum(deltas, Fraction(0)) / len(deltas)) if deltas else math.nan
-
-
-def std_dev_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
-    """Return the standard deviation over tasks: as stated, else implied by a bootstrap or ratio interval."""
-    if stated or interval.low is None or interval.high is None or tasks < 2:
-        return stated or None
-    drawn = catalog()[metric].is_ratio or interval.method.startswith("percentile")
-    half = (interval.high - interval.low) / 2
-    if not drawn or not math.isfinite(half):
-        return None
-    return half * math.sqrt(tasks) / float(student_quantile(interval.confidence, tasks - 1))

@@ -12,7 +12,9 @@ from msgspec import structs
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import Metric
 from steelyard.statistics import (
+    ASSUMED_TAIL,
     LEVEL,
+    NORMAL_MEANS,
     Floats,
     Interval,
     Ints,
@@ -23,11 +25,12 @@ from steelyard.statistics import (
     check_level,
     clopper_pearson,
     clustered,
+    coverage_floor,
     evenly_tried,
     fieller,
-    fieller_hall,
     median_clustered,
     median_exact,
+    mover_ratio,
     no_interval,
     ratio_bootstrap,
     student,
@@ -50,7 +53,7 @@ METHODS: dict[str, str] = {
     "percentile": "mean or ratio, bootstrap over tasks",
     "bca": "mean or ratio, bias-corrected and accelerated bootstrap over tasks",
     "fieller": "ratio of means, clustered by task",
-    "fieller-hall": "ratio of means, skewness-corrected, clustered by task",
+    "mover-r": "ratio of means from the limits of both, clustered by task",
     "median-exact": "median, conservative; independent runs",
     "median-clustered": "median, clustered by task",
 }
@@ -95,8 +98,9 @@ def group_intervals(
     if method in ("median-exact", "median-clustered"):
         chosen = _median_exact if method == "median-exact" else _median_clustered
         medians = _each(chosen, runs)
+        medians = [_with_tasks(interval, tasks[groups == place]) for place, interval in enumerate(medians)]
         return {"median": [of_figure(interval, interval.estimate, metric.bounds) for interval in medians]}
-    if method in ("fieller", "fieller-hall", "none"):
+    if method in ("fieller", "mover-r", "none"):
         return {}
     figures = weighted_means(values, groups, tasks, size=size, weight_by=weight_by)
     intervals = {"mean": _weighted(metric, runs, figures, weight_by=weight_by, method=method)}
@@ -125,7 +129,16 @@ def exponential(interval: Interval) -> Interval:
         for limit in (interval.estimate, interval.low, interval.high)
     )
     reason = interval.reason if interval.n else "there are no values, or a value is 0 or infinite"
-    return structs.replace(interval, estimate=estimate, low=low, high=high, reason=reason, approx_coverage=None)
+    return structs.replace(
+        interval,
+        estimate=estimate,
+        low=low,
+        high=high,
+        method="student-log",
+        reason=reason,
+        approx_coverage=None,
+        assumes=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +182,42 @@ def _of_mean(
 ) -> Interval:
     """Return the interval with its estimate; Student's if the interval does not contain it."""
     figure = None if math.isnan(mean) else mean
-    if holds(interval, figure, metric.bounds):
-        return of_figure(interval, figure, metric.bounds)
-    weighted = rows if weight_by == "runs" else rows.by_task()
-    own = weighted.groups == place
-    return of_figure(clustered(weighted.values[own], weighted.tasks[own], level=rows.level), figure, metric.bounds)
+    own = rows.groups == place
+    if not holds(interval, figure, metric.bounds):
+        weighted = rows if weight_by == "runs" else rows.by_task()
+        mine = weighted.groups == place
+        interval = clustered(weighted.values[mine], weighted.tasks[mine], level=rows.level)
+    if interval.method not in ("gaffke", "hall"):
+        interval = _labeled(metric, interval, rows.tasks[own], weight_by=weight_by)
+    return of_figure(interval, figure, metric.bounds)
+
+
+INDEPENDENT_RUNS = "independent runs"
+
+
+def _with_tasks(interval: Interval, tasks: Ints) -> Interval:
+    """Return the interval with its assumption, if its method takes attempts on one task as independent."""
+    several = interval.method in ("wilson", "clopper-pearson", "student", "median-exact") and len(
+        np.unique(tasks)
+    ) < len(tasks)
+    return structs.replace(interval, assumes=INDEPENDENT_RUNS) if several and interval.known else interval
+
+
+def _labeled(metric: Metric, interval: Interval, tasks: Ints, *, weight_by: WeightBy) -> Interval:
+    """Return an interval of a method selected by name with what it assumes, by design and not by sample."""
+    if not interval.known:
+        return interval
+    interval = _with_tasks(interval, tasks)
+    if interval.method in ("wilson", "clopper-pearson"):
+        return interval
+    floor, assumed = None, NORMAL_MEANS
+    if not math.isfinite(metric.bounds[1]):
+        attempts = np.unique(tasks, return_counts=True)[1].astype(float)
+        effective = attempts.sum() ** 2 / (attempts**2).sum() if weight_by == "runs" else len(attempts)
+        method = "bootstrap" if interval.method in ("percentile", "bca") else "student"
+        floor, assumed = coverage_floor(float(effective), method=method, level=interval.confidence), ASSUMED_TAIL
+    assumes = ", ".join(filter(None, (assumed, interval.assumes)))
+    return structs.replace(interval, approx_coverage=floor, assumes=assumes)
 
 
 def _means(metric: Metric, rows: _Rows, method: str, *, binary: bool = True) -> list[Interval]:
@@ -203,7 +247,9 @@ def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, flo
         return structs.replace(interval, estimate=figure)
     assert holds(interval, figure, bounds), f"{interval.method} does not contain its own estimate"
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
-    low, high = min(low, figure), max(high, figure)
+    room = 4 * float(np.spacing(abs(figure))) if np.isfinite(figure) else 0.0
+    low = figure if low > figure - room else low
+    high = figure if high < figure + room else high
     if low == high:
         reason = "the inputs do not vary, so the variance cannot be estimated"
         return structs.replace(interval, estimate=figure, low=None, high=None, reason=reason)
@@ -303,21 +349,35 @@ def ratio_interval(
     """
     known = ~np.isnan(halves[0])
     above, below, tasks = halves[0][known], halves[1][known], tasks[known]
-    if method not in ("auto", "fieller", "fieller-hall", "percentile", "bca"):
+    if method not in ("auto", "fieller", "mover-r", "percentile", "bca"):
         return None
     if np.any(np.abs([above, below]) > TOO_LARGE):
         return _infinite(np.concatenate([above, below]), method, level)
     if len(below) and not below.any() and not declared.divides_by_fraction:
         reason = "the denominator is 0 in every run"
         return no_interval(reason, method=method, n=len(below), clusters=0, level=level, estimate=np.inf)
-    if weight_by == "tasks":
-        together = np.zeros(len(tasks), dtype=np.int64)
-        above, below = (task_means(half, together, tasks)[0] for half in (above, below))
-        tasks = np.unique(tasks)
     interval = None
-    if method in ("percentile", "bca"):
-        interval = ratio_bootstrap(above, below, tasks, method=method, level=level)
+    if method in ("percentile", "bca", "fieller") or min(above.min(initial=0.0), below.min(initial=0.0)) < 0:
+        named = tasks
+        if weight_by == "tasks":
+            (tops, bottoms, _), named = task_halves(above, below, tasks), np.unique(tasks)
+        else:
+            tops, bottoms = above, below
+        if method in ("percentile", "bca"):
+            interval = ratio_bootstrap(tops, bottoms, named, method=method, level=level)
+        else:
+            interval = fieller(tops, bottoms, named, level=level)
+        interval = structs.replace(interval, n=len(tasks), assumes=NORMAL_MEANS if interval.known else None)
     if interval is None or not holds(interval, figure, declared.bounds):
-        limits = fieller if method == "fieller" else fieller_hall
-        interval = limits(above, below, tasks, level=level)
+        tops, bottoms, attempts = task_halves(above, below, tasks)
+        weights = attempts.astype(float) if weight_by == "runs" else None
+        interval = mover_ratio(tops, bottoms, weights, fraction=declared.divides_by_fraction, level=level)
+        interval = structs.replace(interval, n=len(tasks))
     return of_figure(interval, figure, declared.bounds)
+
+
+def task_halves(above: Floats, below: Floats, tasks: Ints) -> tuple[Floats, Floats, Ints]:
+    """Return the mean numerator and denominator of each task, and its number of runs."""
+    together = np.zeros(len(tasks), dtype=np.int64)
+    tops, _, attempts = task_means(above, together, tasks)
+    return tops, task_means(below, together, tasks)[0], attempts

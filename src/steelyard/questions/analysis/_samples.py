@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -61,6 +62,10 @@ class Samples:
     """Whose constants formulas take."""
     weight_by: WeightBy = "tasks"
     """Unit of analysis of means."""
+    clusters: Mapping[str, str] | None = None
+    """Cluster of each task by its name; None if tasks are independent."""
+    are_clusters_units: bool = False
+    """Whether the user chose clusters as the unit of analysis; otherwise they only confirm claims."""
     moved: frozenset[str] = frozenset()
     """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
@@ -213,7 +218,13 @@ def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
         ]
         missing = next((part for part in (column, other) if isinstance(part, Missing)), None)
         values[metric] = missing if missing is not None else np.concatenate(parts)
-    both = replace(first, task_names=names, tasks=np.concatenate(tasks), values=values)
+    clusters = None
+    if first.clusters is not None and second.clusters is not None:
+        clusters = {**first.clusters, **second.clusters}
+        for name in sorted({*first.clusters} & {*second.clusters}):
+            if first.clusters[name] != second.clusters[name]:
+                raise _two_clusters(name, [first.clusters[name], second.clusters[name]])
+    both = replace(first, task_names=names, tasks=np.concatenate(tasks), values=values, clusters=clusters)
     return both, np.repeat([False, True], [first.n, second.n])
 
 
@@ -259,6 +270,45 @@ def samples_of(
     return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values, profile, weight_by)
 
 
+_INSTANCE = re.compile(r"(?P<cluster>.+__.+)-\d+")
+"""A SWE-bench instance id such as `django__django-11099`: repository and number."""
+
+
+def with_clusters(samples: Samples, table: RunTable, key: str | None) -> Samples:
+    """Return the samples with the cluster of each task: the values of a field, or the repository in the task id.
+
+    Without a field, only if every task is a SWE-bench instance; `none` treats tasks as independent.
+    """
+    if key == "none":
+        return samples
+    if key is None:
+        matches = [_INSTANCE.fullmatch(name) for name in samples.task_names]
+        if not matches or not all(matches):
+            return samples
+        found = {match.string: match["cluster"] for match in matches if match is not None}
+        return replace(samples, clusters=found)
+    if key not in table.frame.collect_schema().names():
+        raise UsageError(f"no run has the field {key!r}", where=mention("cluster"))
+    values = _texts(table, key).to_list()
+    clusters: dict[str, str] = {}
+    for task, value in zip(samples.tasks.tolist(), values, strict=True):
+        name = samples.task_names[task]
+        if value is None:
+            message = f"task {name!r} has no value of {key}"
+            raise UsageError(message, where=mention("cluster"), hint=f"{mention('cluster', 'none')} ignores clusters")
+        if clusters.setdefault(name, value) != value:
+            raise _two_clusters(name, [clusters[name], value])
+    return replace(samples, clusters=clusters, are_clusters_units=True)
+
+
+def _two_clusters(task: str, clusters: Sequence[str]) -> UsageError:
+    first, second = sorted(clusters)
+    hint = "choose a field that has one value per task"
+    return UsageError(
+        f"task {task!r} is in two clusters: {first!r} and {second!r}", where=mention("cluster"), hint=hint
+    )
+
+
 def counted_otherwise(table: RunTable, samples: Samples, metrics: Sequence[str]) -> Samples | None:
     """The same with runs without a verdict counted the other way; None where that changes nothing."""
     excluding = samples.profile.with_constant(UNSCORED_FAILS, 0)
@@ -267,7 +317,11 @@ def counted_otherwise(table: RunTable, samples: Samples, metrics: Sequence[str])
         return None
     otherwise = 0 if samples.profile.unscored == "fail" else 1
     profile = samples.profile.with_constant(UNSCORED_FAILS, otherwise)
-    other = samples_of(table, metrics, profile=profile, weight_by=samples.weight_by)
+    other = replace(
+        samples_of(table, metrics, profile=profile, weight_by=samples.weight_by),
+        clusters=samples.clusters,
+        are_clusters_units=samples.are_clusters_units,
+    )
     return None if all(_same_values(other.values[name], column) for name, column in samples.values.items()) else other
 
 

@@ -6,6 +6,7 @@ Differences are paired by task, on the tasks both attempted; p-values are correc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -47,7 +48,6 @@ from steelyard.questions.compare._answer import (
     MissingBounds as MissingBounds,
     Pair as Pair,
     PowerAnalysis as PowerAnalysis,
-    SampleSize as SampleSize,
     SideCounts,
     TaskDifferences as TaskDifferences,
     TaskValues as TaskValues,
@@ -90,6 +90,10 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
         "0.05 is 5 pp).",
         default=None,
     )
+    margin: float | None = doc(
+        "Equivalence margin of the first metric, in its unit (for pass_rate, 0.02 is 2 pp).",
+        default=None,
+    )
 
 
 @question(
@@ -113,17 +117,18 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
     names = analysis.comparable(options.metrics or usual)
-    if options.effect_size is not None and not 0 < abs(options.effect_size) < math.inf:
-        raise UsageError(
-            f"{option('effect_size')} must be finite and not 0 (got {options.effect_size:g})",
-            hint=option("effect_size", 0.05),
-        )
+    for name in ("effect_size", "margin"):
+        size = getattr(options, name)
+        if size is not None and not 0 < abs(size) < math.inf:
+            raise UsageError(f"{option(name)} must be finite and not 0 (got {size:g})", hint=option(name, 0.05))
     candidates = [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     runs, baseline, candidates = sides_of(runs, options.baseline, candidates)
     filters = _filters(baseline, candidates)
-    table = open_table(runs, names, options, keys=[key for chosen in filters for key in chosen])
+    keys = [*options.cluster_keys, *(key for chosen in filters for key in chosen)]
+    table = open_table(runs, names, options, keys=keys)
     table = with_expected_tasks(table, options.tasks, filters)
     samples = analysis.samples_of(table, names, profile=profile, weight_by=options.weight_by)
+    samples = analysis.with_clusters(samples, table, options.cluster)
     masks = [
         analysis.chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
         for place, chosen in enumerate(filters)
@@ -134,10 +139,11 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
     compared = {cell.metric for row in differences for cell in row}
     otherwise = analysis.counted_otherwise(table, samples, names)
-    if otherwise is None:
-        others = differences
-    else:
+    others = None
+    if otherwise is not None:
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
+        if options.unscored is None:
+            differences = [[analysis.with_fills(cell, judging) for cell in row] for row in differences]
     pairs, tests = _judged(samples, sides, masks, differences, others, options)
     pairs = tuple(
         _with_lower_bounds(table, samples, pair, sides[0].label, (masks[0], mask))
@@ -161,6 +167,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
                 *_pooling(table, sides, masks),
                 *_no_verdicts(names, compared),
                 *_doubts(sides, masks, pairs, judging),
+                *clusters_found([cell for row in differences for cell in row], samples),
                 *_outlier_dominated_means(table, samples, sides, masks, differences),
                 *_sides_skews(table, samples, sides, masks, names),
             )
@@ -289,24 +296,44 @@ def _judged(
     sides: Sequence[ComparedSide],
     masks: Sequence[Mask],
     differences: Sequence[Sequence[Difference]],
-    others: Sequence[Sequence[Difference]],
+    others: Sequence[Sequence[Difference]] | None,
     options: CompareOptions,
 ) -> tuple[tuple[Pair, ...], int]:
     """The pairs with their verdicts, and how many tests those account for.
 
     `others` are the differences with runs without a verdict counted the other way.
     """
-    from steelyard.questions.compare._verdicts import adjusted_p_values, judge, verdict  # brings numpy and scipy
+    from steelyard.questions.compare._verdicts import (  # brings numpy and scipy
+        Judging,
+        adjusted_p_values,
+        judge,
+        simultaneous_intervals,
+        verdict,
+    )
 
     correction = options.correction
-    flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))
-    adjusted = iter(adjusted_p_values(flat, correction))
-    otherwise = iter(
-        (difference, verdict(difference, p_value))
-        for difference, p_value in zip(flat_others, adjusted_p_values(flat_others, correction), strict=True)
-    )
+    flat = [difference for row in differences for difference in row]
     tests = max(1, sum(difference.test.p_value is not None for difference in flat))
-    counted = 1 if correction == "none" else tests
+    statistics_options = options.statistics(options.interval)
+    judging = Judging(
+        level=statistics_options.level,
+        comparisons=1 if correction == "none" else tests,
+        correction=correction,
+        unscored=samples.profile.unscored,
+        is_typed=options.unscored is not None,
+        effect_size=options.effect_size,
+        margin=None if options.margin is None else abs(options.margin),
+        seed=statistics_options.seed,
+    )
+    adjusted = iter(adjusted_p_values(flat, correction))
+    simultaneous = iter(simultaneous_intervals(flat, judging))
+    otherwise = None
+    if others is not None:
+        flat_others = [difference for row in others for difference in row]
+        otherwise = iter(
+            (difference, verdict(difference, p_value))
+            for difference, p_value in zip(flat_others, adjusted_p_values(flat_others, correction), strict=True)
+        )
     label = sides[0].label
     return tuple(
         Pair(
@@ -319,14 +346,14 @@ def _judged(
                         a=label,
                         b=side.label,
                         adjusted=next(adjusted),
-                        comparisons=counted,
+                        simultaneous=next(simultaneous),
                         alone=_alone(difference.metric, side, metrics=len(row), sides=len(differences)),
-                        otherwise=next(otherwise),
-                        unscored=samples.profile.unscored,
-                        effect_size=options.effect_size,
+                        otherwise=None if otherwise is None else next(otherwise),
+                        judging=judging,
+                        is_first=place == 0,
                     )
                 )
-                for difference in row
+                for place, difference in enumerate(row)
             },
         )
         for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
@@ -374,18 +401,18 @@ def _under_conditions(
     return kept, analysis.conditions_finding(labeled)
 
 
-CLAIMED = ("better", "worse", "differs")
+CLAIMED = ("better", "worse", "differs", "equivalent", "non-inferior")
 
 
 def _without_claims(pair: Pair, reason: str) -> Pair:
     label = pair.candidate.label
-    claims = (f"{label} is better", f"{label} is worse", "the difference is significant")
+    words = ("better", "worse", "cheaper", "more expensive", "faster", "slower", "non-inferior")
+    claims = "|".join([*(f"{re.escape(label)} is {word}" for word in words), "the difference is significant"])
+    claim = re.compile(rf": ({claims}|{re.escape(label)} and .+? are equivalent)\.")
     found = dict(pair.metrics)
     for name, cell in pair.metrics.items():
         if cell.verdict in CLAIMED:
-            sentence = cell.sentence
-            for claim in claims:
-                sentence = sentence.replace(f": {claim}.", f": inconclusive; {reason}.", 1)
+            sentence = claim.sub(lambda _: f": inconclusive; {reason}.", cell.sentence, count=1)
             found[name] = structs.replace(cell, verdict="inconclusive", sentence=sentence)
     return structs.replace(pair, metrics=found)
 
@@ -396,7 +423,7 @@ def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
 
 
 def _metric_difference(judged: JudgedDifference) -> MetricDifference:
-    found, needed = judged.difference, judged.sample_size
+    found = judged.difference
     declared, delta, bounds = catalog()[found.metric], found.cliffs_delta, found.bounds
     by_task = TaskDifferences(
         higher=tuple(TaskValues(**each._asdict()) for each in found.higher),
@@ -421,16 +448,31 @@ def _metric_difference(judged: JudgedDifference) -> MetricDifference:
             size=None if delta is None else statistics.size_word(delta),
             standardized=found.standardized,
         ),
-        power_analysis=PowerAnalysis(
-            tasks_needed=judged.needed,
-            minimum_detectable_effect=found.minimum_detectable_effect,
-            power=statistics.POWER,
-            sample_size=None if needed is None else SampleSize(min_tasks=needed.at_least, max_tasks=needed.at_most),
-        ),
+        power_analysis=_power_analysis(judged),
+        simultaneous=judged.simultaneous,
+        equivalence=judged.equivalence,
+        tipping_point=None
+        if judged.tipping is None
+        else SideCounts(baseline=judged.tipping.a, candidate=judged.tipping.b),
         by_task=by_task,
         flips=_flips(by_task, found.tasks) if found.metric == "pass_rate" else None,
         geometric_ratio=found.geometric_ratio,
         missing_bounds=None if bounds is None else MissingBounds(low=bounds.low, high=bounds.high),
+    )
+
+
+def _power_analysis(judged: JudgedDifference) -> PowerAnalysis | None:
+    planned = judged.sample_size
+    if planned is None:
+        return None
+    return PowerAnalysis(
+        effect_size=planned.effect,
+        tasks_needed=planned.tasks,
+        min_tasks=planned.low,
+        max_tasks=planned.high,
+        minimum_detectable_effect=judged.minimum_effect,
+        power=planned.power,
+        reason=planned.reason,
     )
 
 
@@ -513,6 +555,25 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
         for pair in pairs
         if pair.tasks.common < FEW_TASKS
     ]
+
+
+def clusters_found(differences: Sequence[Difference], samples: Samples) -> list[Finding]:
+    """Return a finding on clusters of tasks: how many there are and how many equal ones they are worth."""
+    from steelyard.statistics import MIN_CLUSTERS  # brings numpy and scipy
+
+    known = [each for each in differences if each.effective_clusters is not None]
+    if not known or samples.clusters is None:
+        return []
+    effective = known[0].effective_clusters or 0.0
+    count = len({samples.clusters[name] for name in samples.task_names if name in samples.clusters})
+    message = f"tasks come from {counted(count, 'cluster')}, worth {effective:.1f} equal ones"
+    if samples.are_clusters_units:
+        message += "; with 5 or fewer a sign-flip test cannot reach p < 0.05" if count <= 5 else "; they are the unit"
+    elif count < MIN_CLUSTERS:
+        message += f", too few to test (at least {MIN_CLUSTERS}); results may depend on them"
+    else:
+        message += "; a claim must hold over tasks and over clusters"
+    return [Finding(code="clusters", severity="info", message=message)]
 
 
 def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
@@ -619,7 +680,7 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
             for value, each, bound in zip(values, every, bounds, strict=True)
         ]
         yield pages.Column(name=name, title=title, values=values, decimals=6, texts=texts)
-    ends = [each.difference for each in every]
+    ends = [each.printed for each in every]
     yield pages.Column(
         name="difference",
         title="B - A",
@@ -634,11 +695,11 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
     )
     yield pages.Column(
         name="interval",
-        title=interval_name(answer.confidence),
+        title=("simultaneous " if any(each.simultaneous for each in every) else "") + interval_name(answer.confidence),
         values=[end.low for end in ends],
         decimals=6,
         texts=[pages.range_text(end.low, end.high, each.unit, end.mark) for end, each in zip(ends, every, strict=True)],
-        legend=pages.coverage_legend([end.mark for end in ends]),
+        legend=pages.interval_legend(ends),
     )
     p_values = [each.test.adjusted_p_value for each in every]
     yield pages.Column(

@@ -6,10 +6,12 @@ from typing import ClassVar, Literal
 
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
-from steelyard.statistics import Interval, Significance
+from steelyard.statistics import Equivalence, Interval, Significance
 
 Correction = Literal["holm", "bh", "none"]
-Verdict = Literal["better", "worse", "differs", "inconclusive", "no difference", "unknown"]
+Verdict = Literal[
+    "better", "worse", "differs", "equivalent", "non-inferior", "inconclusive", "no difference", "unknown"
+]
 
 SOLVED_FROM = 0.5
 """A task counts as solved by a side when at least half of its runs there pass."""
@@ -67,24 +69,22 @@ class EffectSize(Part, frozen=True, kw_only=True):
     """Mean difference in units of its standard deviation."""
 
 
-class SampleSize(Part, frozen=True, kw_only=True):
-    """Range of the sample size for an effect size, since the standard deviation is itself an estimate."""
-
-    min_tasks: int
-    max_tasks: int | None
-    """None if no sample size is sufficient."""
-
-
 class PowerAnalysis(Part, frozen=True, kw_only=True):
-    """What a sample size can detect."""
+    """What sample sizes detect, by simulating the decision rule of the comparison."""
 
+    effect_size: float
+    """True difference to detect: the one asked for, or the effect of interest."""
     tasks_needed: int | None
-    """Tasks needed to detect the observed difference."""
+    """Tasks needed to detect it; None if unknown."""
+    min_tasks: int | None
+    """Lower end of a range of the tasks needed, since the variance is itself an estimate (90% CI)."""
+    max_tasks: int | None
+    """Upper end; None if unknown or above 10 million."""
     minimum_detectable_effect: float | None
-    """Smallest true difference that this sample size detects."""
+    """Smallest true difference that this sample size detects; None if unknown."""
     power: float
-    sample_size: SampleSize | None
-    """Tasks needed to detect the requested effect size; None if none was requested or it is unknown."""
+    reason: str | None
+    """Reason for missing numbers."""
 
 
 class TaskValues(Part, frozen=True, kw_only=True):
@@ -156,7 +156,16 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     lower_bounds: SideCounts
     """Runs on shared tasks whose value is a lower bound."""
     effect: EffectSize
-    power_analysis: PowerAnalysis
+    power_analysis: PowerAnalysis | None
+    """None unless an effect size was requested or the result is inconclusive."""
+    simultaneous: Interval | None
+    """Interval that holds together with those of the other comparisons; the sentence prints it. None for a single one
+    or without correction."""
+    equivalence: Equivalence | None
+    """Result for the equivalence margin; None if none was given or the metric is not the first."""
+    tipping_point: SideCounts | None
+    """Unscored runs of each side that undo the claim if their verdicts were against it; None without a claim or if
+    none can."""
     by_task: TaskDifferences
     flips: Flips | None
     """Tasks solved by each side; only for pass rates that weight tasks equally, else None."""
@@ -165,6 +174,11 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     or the metric has an upper bound."""
     missing_bounds: MissingBounds | None
     """None if no value is missing or the metric has no bounds."""
+
+    @property
+    def printed(self) -> Interval:
+        """The interval that tables and sentences show."""
+        return self.simultaneous or self.difference
 
     @property
     def is_significant(self) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from msgspec import structs
+
+from steelyard.errors import UsageError
 from steelyard.formatting import (
     bounds_text,
     confidence_interval,
@@ -22,17 +26,34 @@ from steelyard.formatting import (
     versus,
 )
 from steelyard.metrics import catalog
-from steelyard.questions.analysis import DEPENDS_ON_UNSCORED, NO_COMMON_TASK, Difference, std_dev_of_tasks
+from steelyard.option_names import option
+from steelyard.questions.analysis import (
+    DEPENDS_ON_CLUSTERS,
+    DEPENDS_ON_UNSCORED,
+    EFFECT_OF_INTEREST,
+    NO_COMMON_TASK,
+    Difference,
+    reach_of,
+)
 from steelyard.statistics import (
     POWER,
+    SEED,
+    DifferenceTest,
+    Equivalence,
+    Interval,
+    SampleSize,
+    TippingPoint,
     benjamini_hochberg,
+    equivalence_test,
     holm,
-    std_dev_range,
-    tasks_needed,
+    minimum_effect_from_data,
+    sample_size_from_data,
+    simultaneous_limits,
+    tipping_point,
 )
 
 if TYPE_CHECKING:
-    from steelyard.questions.compare import Correction, Verdict
+    from steelyard.questions.compare._answer import Correction, Verdict
 
 PHRASES: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -49,15 +70,30 @@ INCONCLUSIVE: Verdict = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
-class TasksNeeded:
-    """Range of the sample size for an effect size, since the standard deviation is itself an estimate."""
+class Judging:
+    """What the verdicts of a comparison depend on, next to the differences."""
 
-    at_least: int
-    at_most: int | None
-    """None if no sample size is sufficient."""
+    level: float
+    comparisons: int
+    """Tests that p-values are corrected for; 1 without correction."""
+    correction: Correction
+    unscored: str
+    """Policy for runs without a verdict."""
+    is_typed: bool
+    """Whether the user chose that policy, so that a claim needs to hold under it only."""
+    effect_size: float | None = None
+    """Difference to plan for; None for the effect of interest, if a result is inconclusive."""
+    margin: float | None = None
+    """Equivalence margin of the first metric."""
+    seed: int = SEED
+
+    @property
+    def single_level(self) -> float:
+        """Confidence level of one of several comparisons (Bonferroni)."""
+        return 1 - (1 - self.level) / max(self.comparisons, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedDifference:
     """A difference with its verdict."""
 
@@ -65,10 +101,49 @@ class JudgedDifference:
     adjusted_p: float | None
     verdict: Verdict
     sentence: str
-    needed: int | None
-    """Tasks needed to detect the observed difference with 80% power."""
-    sample_size: TasksNeeded | None = None
-    """Tasks needed to detect the requested effect size."""
+    simultaneous: Interval | None
+    """Interval that holds together with those of the other comparisons; None for a single one."""
+    sample_size: SampleSize | None = None
+    """Tasks needed to detect the effect asked for, or the effect of interest."""
+    minimum_effect: float | None = None
+    equivalence: Equivalence | None = None
+    tipping: TippingPoint | None = None
+    """Unscored runs that undo the claim; None if there is no claim or none of them can."""
+
+    @property
+    def printed(self) -> Interval:
+        """The interval in the sentence."""
+        return self.simultaneous or self.difference.interval
+
+
+def simultaneous_intervals(differences: Sequence[Difference], judging: Judging) -> list[Interval | None]:
+    """Return the interval of each difference that agrees with its corrected p-value; None where that is its own.
+
+    Holm: `simultaneous_limits`. Benjamini-Hochberg: with R of m found, limits at level 1 - alpha R / m keep the false
+    coverage rate of those found at alpha (Benjamini and Yekutieli 2005).
+    """
+    found: list[Interval | None] = [None] * len(differences)
+    places = [place for place, each in enumerate(differences) if each.paired is not None]
+    if judging.correction == "none" or len(places) < 2:
+        return found
+    tests = [test for place in places if (test := differences[place].paired) is not None]
+    p_values = [test.p_value for test in tests]
+    if judging.correction == "holm":
+        limits = simultaneous_limits([test.limits for test in tests], p_values, level=judging.level)
+    else:
+        alpha = 1 - judging.level
+        rejected = benjamini_hochberg(p_values) <= alpha
+        limits = [
+            test.limits(1 - alpha * max(int(rejected.sum()), 1) / len(tests) if is_found else 1 - alpha / len(tests))
+            for test, is_found in zip(tests, rejected, strict=True)
+        ]
+    for place, (low, high) in zip(places, limits, strict=True):
+        own = differences[place].interval
+        if own.low is None or own.high is None:
+            continue
+        span = reach_of(differences[place])
+        found[place] = structs.replace(own, low=max(low, -span), high=min(high, span))
+    return found
 
 
 def adjusted_p_values(differences: Sequence[Difference], correction: Correction) -> list[float | None]:
@@ -95,42 +170,113 @@ def judge(
     a: str,
     b: str,
     adjusted: float | None,
-    comparisons: int,
+    simultaneous: Interval | None,
     alone: str,
-    otherwise: tuple[Difference, Verdict],
-    unscored: str,
-    effect_size: float | None = None,
+    otherwise: tuple[Difference, Verdict] | None,
+    judging: Judging,
+    is_first: bool,
 ) -> JudgedDifference:
-    """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
+    """Return the verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
     `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
-    the policy `unscored` does; where the two disagree, the verdict is inconclusive.
+    the policy does; where the two disagree, the verdict is inconclusive.
     """
     concluded = verdict(difference, adjusted)
-    rests = concluded in CLAIMS and concluded != otherwise[1]
-    text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, alone=alone, rests=rests)
-    text += otherwise_text(difference, otherwise[0], unscored)
-    wanted = None if effect_size is None else sample_size_for(difference, effect_size, comparisons)
-    return JudgedDifference(
+    rests = concluded in CLAIMS and otherwise is not None and not judging.is_typed and concluded != otherwise[1]
+    equivalence = None
+    if is_first and judging.margin is not None and difference.paired is not None:
+        equivalence = _equivalence(difference, judging)
+        concluded = _with_margin(concluded, equivalence)
+        if otherwise is not None and not judging.is_typed and concluded in ("equivalent", "non-inferior"):
+            other = otherwise[0]
+            same = other.paired is not None and _with_margin(otherwise[1], _equivalence(other, judging))
+            rests = same != concluded
+    unfilled = difference.unfilled
+    if concluded == INCONCLUSIVE and unfilled is not None:
+        rests = unfilled.p_value <= 1 - judging.single_level
+    if rests:
+        concluded = INCONCLUSIVE
+    tipping = _tipping(difference, concluded, judging.level)
+    wanted, minimum = _planned(difference, concluded, judging)
+    made = JudgedDifference(
         difference=difference,
         adjusted_p=adjusted,
-        verdict=INCONCLUSIVE if rests else concluded,
-        sentence=text if effect_size is None else text + sample_size_text(difference, effect_size, wanted),
-        needed=needed_tasks(difference, comparisons),
+        verdict=concluded,
+        sentence="",
+        simultaneous=simultaneous,
         sample_size=wanted,
+        minimum_effect=minimum,
+        equivalence=equivalence,
+        tipping=tipping,
+    )
+    text = sentence(made, a=a, b=b, judging=judging, alone=alone, rests=rests)
+    if otherwise is not None:
+        text += otherwise_text(difference, otherwise[0], judging.unscored)
+    return replace(made, sentence=text)
+
+
+def _equivalence(difference: Difference, judging: Judging) -> Equivalence:
+    assert difference.paired is not None
+    assert judging.margin is not None
+    better = catalog()[difference.metric].better
+    limits, level = difference.paired.limits, judging.level
+    both = equivalence_test(limits, judging.margin, level=level)
+    if both.verdict == "equivalent" or better == "neither":
+        return both
+    one = equivalence_test(limits, judging.margin, side="above" if better == "higher" else "below", level=level)
+    return one if one.verdict == "non-inferior" else both
+
+
+def _with_margin(concluded: Verdict, equivalence: Equivalence) -> Verdict:
+    """Return the verdict with a margin: equivalence first, then a difference, then non-inferiority."""
+    if equivalence.verdict == "equivalent":
+        return "equivalent"
+    return "non-inferior" if concluded == INCONCLUSIVE and equivalence.verdict == "non-inferior" else concluded
+
+
+def _tipping(difference: Difference, concluded: Verdict, level: float) -> TippingPoint | None:
+    value, filled = difference.value, difference.filled
+    if filled is None or concluded not in CLAIMS or not value:
+        return None
+    low, high = catalog()[difference.metric].bounds
+    return tipping_point(filled, "higher" if value > 0 else "lower", span=high - low, level=level)
+
+
+def _planned(difference: Difference, concluded: Verdict, judging: Judging) -> tuple[SampleSize | None, float | None]:
+    """Return the sample size and the minimum detectable effect; only if asked for, or for an inconclusive result."""
+    gaps, metric = difference.gaps, catalog()[difference.metric]
+    effect = None if judging.effect_size is None else abs(judging.effect_size)
+    if effect is None:
+        if concluded != INCONCLUSIVE or not metric.is_fraction:
+            return None, None
+        effect = EFFECT_OF_INTEREST
+    span = metric.bounds[1] - metric.bounds[0]
+    if gaps is None or not np.isfinite(gaps).all() or difference.clustered is not None:
+        return None, None  # over clusters, tasks alone do not decide
+    if not math.isfinite(span):
+        span = 1e3 * max(float(np.abs(gaps).max(initial=0.0)), effect)
+    if effect >= span:
+        raise UsageError(
+            f"{option('effect_size')} must be below {span:g}, the range of {metric.name} (got {effect:g})",
+            hint=option("effect_size", 0.05),
+        )
+    quantum, level, seed = difference.quantum, judging.single_level, judging.seed
+    return (
+        sample_size_from_data(gaps, effect, quantum=quantum, span=span, level=level, seed=seed),
+        minimum_effect_from_data(gaps, quantum=quantum, span=span, level=level, seed=seed),
     )
 
 
 def verdict(difference: Difference, adjusted: float | None) -> Verdict:
-    """Return the verdict: better or worse only if the adjusted p-value and the interval both exclude no difference."""
+    """Return the verdict: better or worse if the corrected p-value, which inverts the interval, excludes 0."""
     value = difference.value
-    if value is None or adjusted is None:
+    if value is None or (adjusted is None and value != 0):
         return "unknown"
     if value == 0:
         return "no difference"
     if not difference.interval.known:
         return "unknown"
-    if adjusted > 1 - difference.interval.confidence or not difference.interval.excludes(0.0):
+    if adjusted is None or adjusted > 1 - difference.interval.confidence:
         return INCONCLUSIVE
     better = catalog()[difference.metric].better
     if better == "neither":
@@ -138,25 +284,16 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     return "better" if (value > 0) == (better == "higher") else "worse"
 
 
-def sentence(
-    difference: Difference,
-    *,
-    a: str,
-    b: str,
-    adjusted: float | None,
-    comparisons: int,
-    alone: str,
-    rests: bool = False,
-) -> str:
+def sentence(judged: JudgedDifference, *, a: str, b: str, judging: Judging, alone: str, rests: bool = False) -> str:
     """Return the sentence for one metric: estimate, interval, verdict and required sample size.
 
     `alone`: what to compare to make this comparison only. `rests`: the verdict depends on how runs without a verdict
     are counted.
     """
-    declared = catalog()[difference.metric]
-    value, interval = difference.value, difference.interval
+    difference, interval = judged.difference, judged.printed
+    declared, value = catalog()[difference.metric], difference.value
     if value is None or difference.baseline is None or difference.candidate is None:
-        reason = interval.reason or difference.test.reason or "no value"
+        reason = difference.interval.reason or difference.test.reason or "no value"
         if reason == NO_COMMON_TASK:
             return f"Cannot compare {b} with {a}: {reason}."
         return f"{declared.title}: cannot compare {b} with {a}: {reason}."
@@ -169,18 +306,45 @@ def sentence(
         limits = confidence_interval(
             interval.confidence, interval.low, interval.high, declared.unit, of_difference=True
         )
+        limits = f"simultaneous {limits}" if judged.simultaneous is not None else limits
         details.append(f"{limits}, {interval.label}" if interval.label else limits)
     head = f"{_head(difference, a, b)} on {counted(difference.tasks, 'shared task')}"
     head += f" ({'; '.join(details)})" if details else ""
     if not is_known:
         return f"{head}: {_no_range(difference)}."
+    ending = _ending(judged, a=a, b=b)
     if rests:
-        text = f"{head}: {INCONCLUSIVE}; {DEPENDS_ON_UNSCORED}."
-    else:
-        text = f"{head}: {_ending(difference, verdict(difference, adjusted), b=b, adjusted=adjusted)}."
-        text += _remedy(difference, adjusted=adjusted, comparisons=comparisons, alone=alone)
-    concluded = INCONCLUSIVE if rests else verdict(difference, adjusted)
-    return f"{text}{_typical(difference)}{_about_missing(difference, concluded, a=a, b=b)}"
+        ending = f"{INCONCLUSIVE}; {DEPENDS_ON_UNSCORED}"
+    elif judged.verdict == INCONCLUSIVE and difference.unclustered is not None:
+        ending = _cluster_ending(difference, difference.unclustered, judging, ending)
+    text = f"{head}: {ending}."
+    text += _margin_text(judged, judging)
+    text += _remedy(judged, judging=judging, alone=alone)
+    return f"{text}{_typical(difference)}{_about_missing(judged, a=a, b=b)}"
+
+
+def _cluster_ending(difference: Difference, over_tasks: DifferenceTest, judging: Judging, ending: str) -> str:
+    """Return what decides if tasks alone show a difference and clusters do not: both intervals."""
+    if over_tasks.p_value > 1 - judging.single_level or difference.clustered is None:
+        return ending
+    unit, parts = catalog()[difference.metric].unit, []
+    for name, test in (("tasks", over_tasks), ("clusters", difference.clustered)):
+        low, high = test.limits(judging.level)
+        reach = reach_of(difference)
+        limits = bounds_text(max(low, -reach), min(high, reach), unit, of_difference=True)
+        parts.append(f"{interval_name(judging.level)} over {name} {limits}")
+    return f"{INCONCLUSIVE}; {DEPENDS_ON_CLUSTERS} ({'; '.join(parts)})"
+
+
+def _margin_text(judged: JudgedDifference, judging: Judging) -> str:
+    """Return the interval that equivalence is judged by."""
+    found = judged.equivalence
+    if found is None or judging.margin is None:
+        return ""
+    unit = catalog()[judged.difference.metric].unit
+    ends = confidence_interval(found.confidence, found.low, found.high, unit, of_difference=True)
+    margin = difference_text(judging.margin, unit)
+    return f" Margin {margin}: {found.verdict} ({ends}, {p_value(found.p_value)})."
 
 
 def _typical(difference: Difference) -> str:
@@ -213,105 +377,73 @@ def _no_range(difference: Difference) -> str:
     return f"significance unknown ({difference.interval.reason})"
 
 
-def _ending(difference: Difference, concluded: Verdict, *, b: str, adjusted: float | None) -> str:
+CLAIM_WORDS: dict[str, tuple[str, str]] = {"USD": ("cheaper", "more expensive"), "s": ("faster", "slower")}
+"""Words for better and worse by unit."""
+
+
+def _ending(judged: JudgedDifference, *, a: str, b: str) -> str:
+    difference, concluded = judged.difference, judged.verdict
+    words = CLAIM_WORDS.get(catalog()[difference.metric].unit, ("better", "worse"))
     match concluded:
-        case "better":
-            return f"{b} is better"
-        case "worse":
-            return f"{b} is worse"
+        case "better" | "worse":
+            return f"{b} is {words[concluded == 'worse']}"
         case "differs":
             return "the difference is significant"
+        case "equivalent":
+            return f"{b} and {a} are equivalent"
+        case "non-inferior":
+            return f"{b} is non-inferior"
         case "no difference":
             return "no difference"
-        case _ if difference.interval.excludes(0.0) and adjusted is not None:
+        case _ if judged.adjusted_p is not None and _is_corrected_away(judged):
             test = difference.test.p_value or 0
-            is_corrected = adjusted != difference.test.p_value
-            values = f"{p_value(test)}, corrected {p_value_cell(adjusted)}" if is_corrected else p_value(test)
-            return f"{INCONCLUSIVE} ({values})"
+            return f"{INCONCLUSIVE} ({p_value(test)}, corrected {p_value_cell(judged.adjusted_p)})"
         case _:
             return INCONCLUSIVE
 
 
-def _remedy(difference: Difference, *, adjusted: float | None, comparisons: int, alone: str) -> str:
-    """The sample size that would be conclusive, or the effect that this one can detect."""
-    unit = catalog()[difference.metric].unit
-    concluded = verdict(difference, adjusted)
-    if concluded == "no difference" and difference.minimum_detectable_effect:
-        effect = difference_text(difference.minimum_detectable_effect, unit)
-        return f" Minimum detectable effect: {effect} ({percent(POWER, decimals=0)} power)."
-    if concluded != INCONCLUSIVE:
-        return ""
-    text = _needed(difference, comparisons)
-    if _is_corrected_away(difference, comparisons):
-        text += f" Corrected for {comparisons} comparisons; if only this one was planned, compare {alone} alone."
+def _remedy(judged: JudgedDifference, *, judging: Judging, alone: str) -> str:
+    """The sample size for an effect, and the effect that this sample size can detect."""
+    unit = catalog()[judged.difference.metric].unit
+    text = ""
+    if judged.sample_size is not None:
+        text = sample_size_text(judged.difference, judged.sample_size)
+    if judged.minimum_effect is not None:
+        effect = difference_text(judged.minimum_effect, unit)
+        text += f" Minimum detectable effect: {effect} ({percent(POWER, decimals=0)} power)."
+    if judged.verdict == INCONCLUSIVE and _is_corrected_away(judged):
+        text += (
+            f" Corrected for {judging.comparisons} comparisons; if only this one was planned, compare {alone} alone."
+        )
     return text
 
 
-def _is_corrected_away(difference: Difference, comparisons: int) -> bool:
+def _is_corrected_away(judged: JudgedDifference) -> bool:
     """Whether the difference is significant before the multiple-comparison correction only."""
-    p_value = difference.test.p_value
-    is_shown = p_value is not None and p_value <= 1 - difference.interval.confidence
-    return comparisons > 1 and is_shown and difference.interval.excludes(0.0)
+    p_value, interval = judged.difference.test.p_value, judged.difference.interval
+    corrected = judged.adjusted_p != p_value
+    return corrected and p_value is not None and p_value <= 1 - interval.confidence and interval.excludes(0.0)
 
 
-def needed_tasks(difference: Difference, comparisons: int) -> int | None:
-    """Return the sample size for the observed difference at 80% power, Bonferroni-corrected for the comparisons.
-
-    Never fewer tasks than a sign-flip test needs: with n tasks its p-value is at least 2 / 2^n.
-    """
-    value, interval = difference.value, difference.interval
-    std_dev = std_dev_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.std_dev)
-    if value is None or std_dev is None or not math.isfinite(value):
-        return None
-    allowed = (1 - interval.confidence) / max(comparisons, 1)
-    needed = tasks_needed(value, std_dev, level=1 - allowed)
-    return None if needed is None else max(needed, _min_signs(allowed))
+def _range_text(needed: SampleSize) -> str:
+    assert needed.low is not None
+    if needed.high is None:
+        return f"at least {counted(needed.low, 'task')}"
+    if needed.high == needed.low:
+        return counted(needed.low, "task")
+    return f"{needed.low:,} to {counted(needed.high, 'task')}"
 
 
-def sample_size_for(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
-    """Return the range of sample sizes for an effect size, over the confidence interval of the standard deviation."""
-    if difference.std_dev is None:
-        return None
-    allowed = (1 - difference.interval.confidence) / max(comparisons, 1)
-    std_devs = std_dev_range(difference.std_dev, difference.tasks, level=difference.interval.confidence)
-    fewest, most = (tasks_needed(size, std_dev, level=1 - allowed) for std_dev in std_devs)
-    if fewest is None:
-        return None
-    least = _min_signs(allowed)
-    return TasksNeeded(max(fewest, least), None if most is None else max(most, least))
-
-
-def _min_signs(allowed: float) -> int:
-    return math.ceil(1 - math.log2(allowed))
-
-
-def _needed(difference: Difference, comparisons: int) -> str:
-    needed = needed_tasks(difference, comparisons)
-    if needed is None:
-        return ""
-    effect = difference_text(abs(difference.value or 0.0), catalog()[difference.metric].unit)
-    tasks = f"About {counted(needed, 'task')}" if needed > difference.tasks else "Slightly more tasks"
-    return f" {tasks} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
-
-
-def _range_text(needed: TasksNeeded) -> str:
-    if needed.at_most is None:
-        return f"at least {counted(needed.at_least, 'task')}"
-    if needed.at_most == needed.at_least:
-        return counted(needed.at_least, "task")
-    return f"{needed.at_least:,} to {counted(needed.at_most, 'task')}"
-
-
-def sample_size_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
+def sample_size_text(difference: Difference, needed: SampleSize) -> str:
     """Return the sentence with the sample size for an effect size."""
-    effect = difference_text(abs(size), catalog()[difference.metric].unit)
-    if needed is None:
-        return f" The sample size needed to detect {effect} is unknown."
-    text = _range_text(needed)
-    return f" {text[0].upper()}{text[1:]} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
+    effect = difference_text(needed.effect, catalog()[difference.metric].unit)
+    if needed.tasks is None:
+        return f" The sample size needed to detect {effect} is unknown ({needed.reason})."
+    return f" {_range_text(needed).capitalize()} needed to detect {effect} ({percent(POWER, decimals=0)} power)."
 
 
-def _about_missing(difference: Difference, concluded: Verdict, *, a: str, b: str) -> str:
+def _about_missing(judged: JudgedDifference, *, a: str, b: str) -> str:
+    difference = judged.difference
     if difference.bounds is None:
         return ""
     unit = catalog()[difference.metric].unit
@@ -319,10 +451,30 @@ def _about_missing(difference: Difference, concluded: Verdict, *, a: str, b: str
     sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
     total = sum(difference.missing)
     runs = "1 run has" if total == 1 else f"{total:,} runs have"
-    what = "verdict" if difference.metric == "pass_rate" else "value"
-    text = f" {runs} no {what} ({sides}); worst-case bounds of the difference: {ends}"
-    undone = concluded in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
-    return f"{text}, which could change the verdict." if undone else f"{text}."
+    is_verdict = difference.metric == "pass_rate"
+    what = "verdict" if is_verdict else "value"
+    text = f" {runs} no {what} ({sides}); worst-case bounds of the difference: {ends}."
+    if judged.verdict not in CLAIMS or not is_verdict:
+        return text
+    if judged.tipping is None:
+        return f"{text} The verdict holds whatever they are."
+    return f"{text} {_tipping_text(judged, judged.tipping, a=a, b=b)}"
+
+
+def _tipping_text(judged: JudgedDifference, tipping: TippingPoint, *, a: str, b: str) -> str:
+    """Return what verdicts of the unscored runs would undo the claim."""
+    is_higher = (judged.difference.value or 0) > 0
+    words = ("passed", "failed") if is_higher else ("failed", "passed")
+    parts = [
+        f"{count:,} of {missing:,} unscored runs of {name} {word}"
+        for name, count, missing, word in zip(
+            (a, b), (tipping.a, tipping.b), judged.difference.missing, words, strict=True
+        )
+        if count
+    ]
+    if not parts:
+        return "The verdict depends on excluding them."
+    return f"Inconclusive if {' and '.join(parts)}."
 
 
 def otherwise_text(difference: Difference, other: Difference, unscored: str) -> str:

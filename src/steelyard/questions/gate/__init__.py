@@ -194,10 +194,11 @@ def _table(
     """The runs of a side: those of its input, or the selected ones."""
     where = f"{option('where')}, {name}"
     if chosen is None:
-        return open_table(given, metrics, options, where=where)
+        return open_table(given, metrics, options, where=where, keys=options.cluster_keys)
     place = option("baseline" if name == BASELINE else "candidate")
     conditions = conditions_of(chosen, option="baseline" if name == BASELINE else "candidate")
-    table = open_table(given, metrics, options, where=where, keys=[condition.key for condition in conditions])
+    keys = [*options.cluster_keys, *(condition.key for condition in conditions)]
+    table = open_table(given, metrics, options, where=where, keys=keys)
     return sources.choose(table, RunChoice(conditions), where=place)
 
 
@@ -254,8 +255,10 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
         message = f"{name} pools runs of {mixed}; filter by agent and model to check one configuration"
         findings.append(Finding(code="pooled", message=message))
     samples = analysis.samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    samples = analysis.with_clusters(samples, table, options.cluster)
     findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
-    return _Side(samples, analysis.counted_otherwise(table, samples, metrics), findings, table.rejected_count)
+    otherwise = analysis.counted_otherwise(table, samples, metrics) if options.unscored is None else None
+    return _Side(samples, otherwise, findings, table.rejected_count)
 
 
 def page(answer: Gate) -> Page:
@@ -323,6 +326,7 @@ def _columns(answer: Gate) -> Iterator[Column]:
         values=[rule.low for rule in rules],
         decimals=6,
         texts=[_interval_text(rule, unit) for rule, unit in zip(rules, units, strict=True)],
+        legend=pages.interval_legend([rule.interval for rule in rules]),
     )
     yield replace(pages.count_column("tasks", "tasks", [rule.tasks for rule in rules]), spare=2)
     statuses = pages.text_column("status", "status", [rule.status for rule in rules])
@@ -331,7 +335,7 @@ def _columns(answer: Gate) -> Iterator[Column]:
 
 def _interval_text(rule: RuleResult, unit: str) -> str:
     from_limit = "from the limit" if rule.factor not in (0, 1) else ""
-    return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.label))))
+    return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.mark))))
 
 
 def figures() -> Mapping[str, Drawing]:

@@ -43,6 +43,9 @@ class RuleResult(Part, frozen=True, kw_only=True):
     reason: str | None
     """Reason for missing or infinite bounds."""
     approx_coverage: float | None
+    """Lowest actual coverage, if it can be below the nominal level although what the interval assumes is true."""
+    assumes: str | None
+    """Assumptions of the interval that the data cannot confirm."""
     factor: float
     """Factor of the baseline in the limit; 0 if the rule does not refer to it."""
     offset: float

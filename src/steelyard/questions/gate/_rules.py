@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.formatting import bounds_text, counted, difference_text, exact_percent, interval_name, percent, quantity
@@ -14,27 +15,33 @@ from steelyard.metrics import Metric, catalog, is_custom_metric
 from steelyard.option_names import option
 from steelyard.questions.analysis import (
     DEPENDS_ON_UNSCORED,
+    EFFECT_OF_INTEREST,
     FEW_DIFFER,
     Mask,
     Samples,
     StatisticsOptions,
     difference,
     half_names,
+    linearized,
     scores_of,
-    std_dev_of_tasks,
+    with_fills,
 )
 from steelyard.questions.gate._answer import GateStatus
 from steelyard.records import Missing
 from steelyard.statistics import (
+    MAX_UNSCORED,
+    MIN_CLUSTERS,
     POWER,
+    Floats,
     Interval,
+    Ints,
     SensitivityBounds,
     bounded_mean,
     clopper_pearson,
+    clustered_difference,
     no_interval,
-    paired_plus_two,
-    paired_proportions,
-    tasks_needed,
+    paired_mean,
+    sample_size_from_data,
 )
 from steelyard.suggestions import nearest
 
@@ -200,8 +207,10 @@ class RuleEstimate:
     """The baseline times the rule's factor, and the candidate."""
     interval: Interval
     tasks: int
-    std_dev: float | None
-    """Standard deviation over tasks; None where they are all equal, and for a ratio of means."""
+    gaps: Floats | None
+    """Contribution of each task to it; None if unknown."""
+    quantum: float
+    """Squared step of a task's difference; see `quantum_of`."""
     binary: bool
     """Whether each task has one value a side, 0 or 1."""
 
@@ -209,7 +218,12 @@ class RuleEstimate:
     def constant(self) -> bool:
         """Whether many tasks have exactly the same value: then there is no variance to allow for."""
         same = not catalog()[self.metric].is_ratio or (self.relative and self.interval.estimate == 0)
-        return same and self.std_dev is None and not self.interval.known and self.tasks >= FEW_DIFFER
+        return same and not self.varies and not self.interval.known and self.tasks >= FEW_DIFFER
+
+    @property
+    def varies(self) -> bool:
+        """Whether tasks differ."""
+        return self.gaps is not None and len(self.gaps) > 1 and float(np.ptp(self.gaps)) > 0
 
 
 def status_of(rule: Rule, tested: RuleEstimate) -> GateStatus:
@@ -234,31 +248,49 @@ def is_infinite(value: float | None) -> bool:
     return value is not None and math.isinf(value)
 
 
-def tasks_to_resolve(rule: Rule, tested: RuleEstimate) -> tuple[int | None, str | None]:
+def tasks_to_resolve(rule: Rule, tested: RuleEstimate, *, seed: int) -> tuple[int | None, str | None]:
     """Return the sample size that resolves the rule, and the nearest resolvable rule if none does.
 
-    At 80% power for the observed difference and standard deviation; if all tasks are equal, the smallest sample size
-    that is conclusive.
+    With 80% power if nothing changed (for a threshold: if the true value is the effect of interest from it); never for
+    the difference observed, which would restate the p-value. If all tasks are equal, the smallest sample size that is
+    conclusive.
     """
     estimate = tested.interval.estimate
     if estimate is None or not math.isfinite(estimate):
         return None, None
-    needed = _needed(rule, tested, estimate)
+    needed = _needed(rule, tested, estimate, seed)
     if needed is not None:
         return max(needed, tested.tasks + 1), None  # these did not
     low, high = catalog()[rule.metric].bounds
     if not math.isfinite(high - low):
         return None, None
     eased = replace(rule, offset=rule.offset + EASED_BY * (high - low) * (-1 if rule.at_least else 1))
-    needed = _needed(eased, tested, estimate)
+    needed = _needed(eased, tested, estimate, seed)
     return (None, None) if needed is None else (needed, rule_text(eased))
 
 
-def _needed(rule: Rule, tested: RuleEstimate, estimate: float) -> int | None:
-    std_dev = std_dev_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.std_dev)
-    if std_dev is None:
+def effect_to_resolve(rule: Rule, tested: RuleEstimate) -> float:
+    """Return the distance to the limit that sample sizes are for; 0 if there is none."""
+    if not rule.relative:
+        return EFFECT_OF_INTEREST if catalog()[rule.metric].is_fraction else 0.0
+    before = tested.sides[0]
+    if before is None or not math.isfinite(before):
+        return 0.0
+    # sides[0] is the baseline times the factor: without a change the candidate is sides[0] / factor
+    return abs(before / rule.factor - before - rule.offset)
+
+
+def _needed(rule: Rule, tested: RuleEstimate, estimate: float, seed: int) -> int | None:
+    if not tested.varies or tested.gaps is None:
         return _min_equal(rule, tested, estimate)
-    return tasks_needed(estimate - rule.offset, std_dev, level=tested.interval.confidence)
+    effect, bounds = effect_to_resolve(rule, tested), catalog()[rule.metric].bounds
+    span = bounds[1] - bounds[0]
+    if catalog()[rule.metric].is_ratio or not math.isfinite(span):
+        span = 1e3 * max(float(np.abs(tested.gaps).max()), effect)
+    if not 1e-9 * span < effect < span:
+        return None
+    level = tested.interval.confidence
+    return sample_size_from_data(tested.gaps, effect, quantum=tested.quantum, span=span, level=level, seed=seed).tasks
 
 
 def _min_equal(rule: Rule, tested: RuleEstimate, estimate: float) -> int | None:
@@ -282,10 +314,9 @@ def _min_equal(rule: Rule, tested: RuleEstimate, estimate: float) -> int | None:
 def _with_equal_tasks(tested: RuleEstimate, value: float, tasks: int) -> RuleEstimate:
     """Return the same test with this many tasks, all with this value."""
     level, bounds = tested.interval.confidence, catalog()[tested.metric].bounds
-    if tested.relative and tested.binary:
-        interval = paired_proportions(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
-    elif tested.relative:
-        interval = paired_plus_two(np.full(tasks, value), span=bounds[1] - bounds[0], level=level)
+    if tested.relative:
+        span = bounds[1] - bounds[0]
+        interval = paired_mean(np.full(tasks, value), quantum=tested.quantum, span=span, level=level)[0]
     elif tested.binary:
         interval = clopper_pearson(round(value * tasks), tasks, level=level)
     else:
@@ -337,17 +368,22 @@ def check(
     `otherwise` has runs without a verdict counted the other way: a rule on which the two disagree is inconclusive.
     """
     tested = _tested(rule, samples, candidate, baseline, options)
+    plain, unfilled = tested, status_of(rule, tested)
+    if otherwise is not None:
+        tested = _tested(rule, samples, candidate, baseline, options, fills=True)
     moved = _moved(rule, samples, candidate, baseline, tested, options)
     status, why, either_way = status_of(rule, tested), "", ""
     needed, resolvable = None, None
     if status == "inconclusive":
-        needed, resolvable = tasks_to_resolve(rule, tested)
+        needed, resolvable = tasks_to_resolve(rule, tested, seed=options.seed)
         why = _required_sample(rule, tested, needed, resolvable)
+        if unfilled != status:
+            why = f"; {DEPENDS_ON_UNSCORED}{_worst_case(rule, moved)}."
     if otherwise is not None:
         other = _tested(rule, otherwise, candidate, baseline, options)
-        if status_of(rule, other) != status:
-            why = why or f"; {DEPENDS_ON_UNSCORED}{_worst_case(rule, moved)}."
-            either_way = _either_way(rule, tested, other, samples.profile.unscored)
+        if status_of(rule, other) != unfilled:
+            why = f"; {DEPENDS_ON_UNSCORED}{_worst_case(rule, moved)}."
+            either_way = _either_way(rule, plain, other, samples.profile.unscored)
             status = "inconclusive"
     tried = samples.attempted(candidate) & (samples.attempted(baseline) if rule.relative else True)
     seen = _sentence(rule, moved, tested, tried=int(tried.sum()))
@@ -366,12 +402,26 @@ def check(
     )
 
 
-def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, options: StatisticsOptions) -> RuleEstimate:
-    """What the rule's offset limits: the candidate's difference from what it makes of the baseline, or its figure."""
+def _tested(
+    rule: Rule,
+    samples: Samples,
+    candidate: Mask,
+    baseline: Mask,
+    options: StatisticsOptions,
+    *,
+    fills: bool = False,
+) -> RuleEstimate:
+    """What the rule's offset limits: the candidate's difference from what it makes of the baseline, or its figure.
+
+    `fills`: a status must also hold with the runs without a verdict filled at worst, where they may matter.
+    """
     if not rule.relative:
-        return _level(rule, samples, candidate, options)
+        found = _level(rule, samples, candidate, options)
+        return _level_filled(rule, found, samples, candidate, options) if fills else found
     scaled = samples if rule.factor == 1 else samples.scaled(rule.metric, rule.factor, baseline)
     compared = difference(scaled, baseline, candidate, rule.metric, options=options)
+    if fills and rule.factor == 1:
+        compared = with_fills(compared, options)
     single = compared.runs == (compared.tasks, compared.tasks)
     return RuleEstimate(
         metric=rule.metric,
@@ -379,9 +429,32 @@ def _tested(rule: Rule, samples: Samples, candidate: Mask, baseline: Mask, optio
         sides=(compared.baseline, compared.candidate),
         interval=compared.interval,
         tasks=compared.tasks,
-        std_dev=compared.std_dev,
+        gaps=compared.gaps,
+        quantum=compared.quantum,
         binary=single and scaled.binary(rule.metric),
     )
+
+
+def _level_filled(
+    rule: Rule, found: RuleEstimate, samples: Samples, candidate: Mask, options: StatisticsOptions
+) -> RuleEstimate:
+    """Return a pass rate with an interval that contains those with all unscored runs passed and failed.
+
+    Only if more than 10% of its runs have no verdict.
+    """
+    values = samples.known(rule.metric) if not catalog()[rule.metric].is_ratio else None
+    if values is None or isinstance(values, Missing) or not catalog()[rule.metric].binary or not found.interval.known:
+        return found
+    unknown = np.isnan(values) & candidate
+    if unknown.sum() <= MAX_UNSCORED * candidate.sum():
+        return found
+    ends = [found.interval]
+    for fill in catalog()[rule.metric].bounds:
+        filled = replace(samples, values={**samples.values, rule.metric: np.where(unknown, fill, values)})
+        ends.append(_level(rule, filled, candidate, options).interval)
+    low = min(end.low for end in ends if end.low is not None)
+    high = max(end.high for end in ends if end.high is not None)
+    return replace(found, interval=structs.replace(found.interval, low=low, high=high))
 
 
 def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOptions) -> RuleEstimate:
@@ -391,7 +464,7 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     values = samples.known(name)
     if isinstance(values, Missing):
         interval = no_interval(values.reason, method=options.method, n=0, clusters=0, level=options.level)
-        return RuleEstimate(rule.metric, False, (None, None), interval, 0, None, binary=False)
+        return RuleEstimate(rule.metric, False, (None, None), interval, 0, None, 0.0, binary=False)
     figures = samples.figures(rule.metric, groups, 1)
     method = options.method
     if method == "paired-t":  # Student's, of one side
@@ -399,16 +472,43 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     interval = scores_of(samples, groups, rule.metric, figures, level=options.level, method=method)[0]
     by_task = samples.by_task(name, candidate)
     means = by_task.mean[by_task.usable]
-    varied = not declared.is_ratio and len(means) > 1 and np.isfinite(means).all() and np.ptp(means) > 0
+    if declared.is_ratio:
+        bottoms = samples.by_task(half_names(rule.metric)[1], candidate)
+        halves = [part.weighted(samples.weight_by)[by_task.usable] for part in (by_task, bottoms)]
+        contributions = linearized(*halves) if halves[1].any() else None
+    else:
+        contributions = means
+    finite = contributions is not None and np.isfinite(contributions).all()
+    if finite and contributions is not None and samples.clusters is not None:
+        interval = _over_clusters(samples, interval, contributions, np.flatnonzero(by_task.usable), options, declared)
     return RuleEstimate(
         metric=rule.metric,
         relative=False,
         sides=(None, None if np.isnan(figures[0]) else float(figures[0])),
         interval=interval,
         tasks=len(means),
-        std_dev=float(np.sort(means).std(ddof=1)) if varied else None,
+        gaps=contributions if finite else None,
+        quantum=0.0,
         binary=samples.binary(rule.metric) and int(by_task.known.sum()) == len(means),
     )
+
+
+def _over_clusters(
+    samples: Samples, interval: Interval, values: Floats, tasks: Ints, options: StatisticsOptions, declared: Metric
+) -> Interval:
+    """Return the interval of a figure over clusters of tasks, or its union with the one over tasks."""
+    assert samples.clusters is not None
+    labels = [samples.clusters[samples.task_names[task]] for task in tasks]
+    found = clustered_difference(values, labels, resamples=options.resamples, seed=options.seed)
+    if found is None or interval.low is None or interval.high is None:
+        return interval
+    low, high = found.limits(options.level)
+    if not samples.are_clusters_units:
+        if found.clusters < MIN_CLUSTERS:
+            return interval
+        low, high = min(low, interval.low), max(high, interval.high)
+    low, high = (min(max(end, declared.bounds[0]), declared.bounds[1]) for end in (low, high))
+    return structs.replace(interval, low=low, high=high, method=found.method, clusters=found.clusters)
 
 
 def _moved(
@@ -446,14 +546,15 @@ def _figure(rule: Rule, tested: RuleEstimate) -> str:
 
 
 def _required_sample(rule: Rule, tested: RuleEstimate, needed: int | None, resolvable: str | None) -> str:
-    power = f"({percent(POWER, decimals=0)} power)"
+    power = f"{percent(POWER, decimals=0)} power"
+    if tested.varies:
+        unit = catalog()[rule.metric].unit
+        distance = difference_text(effect_to_resolve(rule, tested), unit)
+        power += " if nothing changed" if rule.relative else f" at {distance} from the limit"
     if needed is not None and resolvable is None:
-        return f". About {counted(needed, 'task')} needed {power}."
+        return f". About {counted(needed, 'task')} needed ({power})."
     if needed is not None:
-        return f". No sample size resolves this rule; {resolvable} needs about {counted(needed, 'task')} {power}."
-    seen = tested.interval.estimate
-    if seen is not None and math.isclose(seen, rule.offset, abs_tol=1e-12):
-        return ". The estimate equals the limit, so no sample size resolves this rule."
+        return f". No sample size resolves this rule; {resolvable} needs about {counted(needed, 'task')} ({power})."
     return ""
 
 

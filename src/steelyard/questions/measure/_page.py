@@ -23,6 +23,7 @@ from steelyard.records import key_label, key_text, tier_text
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, PageTable
+    from steelyard.statistics import Interval
 
 LAST_TO_LEAVE = {"pass_rate": 0, "cost_of_pass": 0, "cost_usd": 2, "composite_score": 3, "duration_seconds": 4}
 """Columns that stay longest in a narrow table: results and cost of pass first."""
@@ -148,13 +149,18 @@ def _metric_column(answer: Measurement, metric: Metric) -> Column:
             cell_text(value, metric.figure, column, group.n) for value, group in zip(values, answer.groups, strict=True)
         ],
         spare=0 if is_requested else LAST_TO_LEAVE.get(metric.name, len(LAST_TO_LEAVE)),
+        legend=pages.interval_legend([each for value in values if (each := _interval(value, metric.figure))]),
     )
+
+
+def _interval(value: Statistics | GroupValue, statistic: str) -> Interval | None:
+    return value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
 
 
 def cell_numbers(value: Statistics | GroupValue, statistic: str) -> tuple[float | None, ...]:
     """Return the numbers that the cell of a figure prints: its value and bounds."""
     figure = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
-    interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
+    interval = _interval(value, statistic)
     return (figure,) if interval is None else (figure, interval.low, interval.high)
 
 
@@ -178,10 +184,10 @@ def _group_text(value: GroupValue, column: NumberFormat) -> str:
 
 def _range_text(value: Statistics | GroupValue, statistic: str, column: NumberFormat) -> str:
     """Return the bounds of an interval on a new line, so that columns stay narrow."""
-    interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
+    interval = _interval(value, statistic)
     if interval is None or interval.low is None:
         return ""
-    label = f"\n{interval.label}" if interval.label else ""
+    label = f"\n{interval.mark}" if interval.mark else ""
     geometric = value.intervals.get("geometric_mean") if label and isinstance(value, Statistics) else None
     if geometric is not None and geometric.estimate is not None:
         label += f"\ngeometric mean {column.text(geometric.estimate)}"

@@ -350,7 +350,7 @@ def _interval_column(answer: Ranking, unit: str) -> Column:
         values=[score.low for score in scores],
         decimals=6,
         texts=texts,
-        legend=pages.coverage_legend([score.mark for score in scores]),
+        legend=pages.interval_legend(scores),
     )
 
 

@@ -38,6 +38,8 @@ Figures = Mapping[str, float | Missing]
 _ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 RARE = 0.04
 """Where one task in twenty wins by far, the interval holds about as often as one task in 25 is among the tasks."""
+RARE_WINS = "one task in 20 with a far larger advantage"
+"""Tail that the coverage of the mean log advantage is stated for."""
 MIN_COVERAGE = 0.93
 """From here on an interval needs no label."""
 
@@ -284,7 +286,8 @@ def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupCo
         interval = clustered(means, range(len(means)), level=options.interval_level)
     seen = 1 - (1 - RARE) ** len(means)
     approx_coverage = min(seen, options.interval_level) if interval.known and seen < MIN_COVERAGE else None
-    return structs.replace(interval, estimate=figure, approx_coverage=approx_coverage)
+    assumes = None if approx_coverage is None else RARE_WINS
+    return structs.replace(interval, estimate=figure, approx_coverage=approx_coverage, assumes=assumes)
 
 
 def _curves(
