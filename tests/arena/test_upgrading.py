@@ -1,4 +1,4 @@
-"""Upgrades by a synthetic second migration: older stores are rejected unchanged, and upgraded only on request."""
+"""Upgrades by a synthetic next migration: older stores are rejected unchanged, and upgraded only on request."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from steelyard.store._store import migrations
 from steelyard.store.schema import applied
 
 SAMPLES = Path(__file__).parent.parent / "samples"
-SECOND = "m0002_second"
+OLD = migrations()[-1].number
+NEW = OLD + 1
+NEXT = f"m{NEW:04}_next"
 MIGRATION = """
 def upgrade(connection):
     connection.exec_driver_sql("ALTER TABLE arena_tasks ADD COLUMN note VARCHAR(64) NOT NULL DEFAULT 'old'")
-    connection.exec_driver_sql("CREATE TABLE second (task_key BIGINT PRIMARY KEY)")
-    connection.exec_driver_sql("INSERT INTO second SELECT task_key FROM arena_tasks")
+    connection.exec_driver_sql("CREATE TABLE next_one (task_key BIGINT PRIMARY KEY)")
+    connection.exec_driver_sql("INSERT INTO next_one SELECT task_key FROM arena_tasks")
 """
 ANSWERS = [
     ["arena", "task", "list"],
@@ -45,15 +47,15 @@ ANSWERS = [
 
 
 class Newer:
-    """The program with a second migration, once it is installed."""
+    """The program with one more migration, once it is installed."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path, self.monkeypatch = path, monkeypatch
 
     def install(self, source: str = MIGRATION) -> None:
         self.path.mkdir(exist_ok=True)
-        (self.path / f"{SECOND}.py").write_text(source, encoding="utf-8")
-        sys.modules.pop(f"{folder.__name__}.{SECOND}", None)
+        (self.path / f"{NEXT}.py").write_text(source, encoding="utf-8")
+        sys.modules.pop(f"{folder.__name__}.{NEXT}", None)
         importlib.invalidate_caches()
         self.monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(self.path)])
 
@@ -61,7 +63,7 @@ class Newer:
 @pytest.fixture
 def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Newer]:
     yield Newer(tmp_path / "migrations", monkeypatch)
-    sys.modules.pop(f"{folder.__name__}.{SECOND}", None)
+    sys.modules.pop(f"{folder.__name__}.{NEXT}", None)
 
 
 def fill(address: str) -> None:
@@ -72,7 +74,7 @@ def fill(address: str) -> None:
 
 @pytest.fixture
 def old_file(tmp_path: Path) -> Path:
-    """A store of version 1, alone in its directory."""
+    """A store of the newest version, alone in its directory."""
     path = tmp_path / "kept" / "old.db"
     path.parent.mkdir()
     fill(f"sqlite:///{path}")
@@ -113,7 +115,7 @@ class TestAnOlderStore:
         assert run([*arguments, "--store", old_store, "--json"]) == 2
         error = json.loads(capsys.readouterr().out)["error"]
         assert error["kind"] == "invalid_store"
-        assert "schema version 1; this version of steelyard requires 2" in error["message"]
+        assert f"schema version {OLD}; this version of steelyard requires {NEW}" in error["message"]
         assert error["hint"] == f"steelyard arena upgrade --store {old_store}"
         assert contents(old_file.parent) == before
 
@@ -145,13 +147,13 @@ class TestAnOlderStore:
         before = dump(old_file)
         newer.install()
         upgraded = asked(["arena", "upgrade", "--store", old_store], capsys)
-        copy = f"{old_file}.before-upgrade-1"
+        copy = f"{old_file}.before-upgrade-{OLD}"
         assert list(upgraded) == [
             *("schema_version", "store", "store_version_before", "store_version_after", "migrations", "copy")
         ]
         assert upgraded["store"] == old_store
-        assert (upgraded["store_version_before"], upgraded["store_version_after"]) == (1, 2)
-        assert upgraded["migrations"] == [{"number": 2, "name": "second"}]
+        assert (upgraded["store_version_before"], upgraded["store_version_after"]) == (OLD, NEW)
+        assert upgraded["migrations"] == [{"number": NEW, "name": "next"}]
         assert upgraded["copy"] == copy
         assert dump(Path(copy)) == before
         assert [asked([*words, "--store", old_store], capsys) for words in ANSWERS] == answers
@@ -175,8 +177,10 @@ class TestUpgrading:
         capsys.readouterr()
         assert run(["arena", "upgrade", "--store", old_store]) == 0
         printed = capsys.readouterr()
-        assert printed.err == "migration 2: second\n"
-        assert printed.out == (f"{old_store}: upgraded, schema version 1 -> 2\nbackup: {old_file}.before-upgrade-1\n")
+        assert printed.err == f"migration {NEW}: next\n"
+        assert printed.out == (
+            f"{old_store}: upgraded, schema version {OLD} -> {NEW}\nbackup: {old_file}.before-upgrade-{OLD}\n"
+        )
 
     def test_a_store_that_is_up_to_date_is_left_alone(
         self, old_file: Path, old_store: str, newer: Newer, capsys: pytest.CaptureFixture[str]
@@ -186,18 +190,18 @@ class TestUpgrading:
         before = contents(old_file.parent)
         capsys.readouterr()
         assert run(["arena", "upgrade", "--store", old_store]) == 0
-        assert capsys.readouterr().out == f"{old_store}: already up to date (schema version 2)\n"
+        assert capsys.readouterr().out == f"{old_store}: already up to date (schema version {NEW})\n"
         upgraded = asked(["arena", "upgrade", "--store", old_store], capsys)
-        assert (upgraded["store_version_before"], upgraded["store_version_after"]) == (2, 2)
+        assert (upgraded["store_version_before"], upgraded["store_version_after"]) == (NEW, NEW)
         assert (upgraded["migrations"], upgraded["copy"]) == ([], None)
         assert contents(old_file.parent) == before
 
     def test_a_copy_that_is_there_is_never_overwritten(self, old_file: Path, old_store: str, newer: Newer) -> None:
         newer.install()
-        earlier = Path(f"{old_file}.before-upgrade-1")
+        earlier = Path(f"{old_file}.before-upgrade-{OLD}")
         earlier.write_text("an earlier copy")
         copy = upgrade_store(old_store).copy
-        assert copy == Path(f"{old_file}.before-upgrade-1.2")
+        assert copy == Path(f"{old_file}.before-upgrade-{OLD}.2")
         assert earlier.read_text() == "an earlier copy"
         with pytest.raises(StoreError, match="arena upgrade"):
             open_store(f"sqlite:///{copy}", create=False)
@@ -240,7 +244,7 @@ class TestUpgrading:
         assert after == before
         newer.monkeypatch.undo()
         newer.install()
-        assert upgrade_store(old_store).copy == Path(f"{old_file}.before-upgrade-1")
+        assert upgrade_store(old_store).copy == Path(f"{old_file}.before-upgrade-{OLD}")
 
     def test_of_two_at_once_one_upgrades_and_makes_the_copy(self, old_file: Path, old_store: str, newer: Newer) -> None:
         newer.install()
@@ -270,8 +274,8 @@ class TestUpgrading:
 
 def test_migrations_with_the_same_number_are_rejected(newer: Newer) -> None:
     newer.install()
-    (newer.path / "m0002_other.py").write_text("", encoding="utf-8")
-    with pytest.raises(DeclarationError, match="migration 2"):
+    (newer.path / f"m{NEW:04}_other.py").write_text("", encoding="utf-8")
+    with pytest.raises(DeclarationError, match=f"migration {NEW}"):
         migrations()
 
 
@@ -279,30 +283,30 @@ def _shown(store: Store) -> tuple[list[int], list[str], bool]:
     with store.read() as connection:
         numbers = list(connection.execute(select(applied.c.number).order_by(applied.c.number)).scalars())
         notes = list(connection.exec_driver_sql("SELECT note FROM arena_tasks").scalars())
-        return numbers, notes, inspect(connection).has_table("second")
+        return numbers, notes, inspect(connection).has_table("next_one")
 
 
-def test_the_second_migration_changes_a_store_of_the_first(store_address: str, newer: Newer) -> None:
+def test_the_next_migration_changes_a_store_of_this_version(store_address: str, newer: Newer) -> None:
     fill(store_address)
     newer.install()
-    with pytest.raises(StoreError, match="schema version 1;"):
+    with pytest.raises(StoreError, match=f"schema version {OLD};"):
         open_store(store_address)
     done = upgrade_store(store_address)
-    assert (done.version, [step.number for step in done.migrations]) == (1, [2])
+    assert (done.version, [step.number for step in done.migrations]) == (OLD, [NEW])
     store = open_store(store_address, create=False)
     assert (done.copy is None) == (not store.is_sqlite)
     numbers, notes, has_table = _shown(store)
-    assert (numbers, set(notes), has_table) == ([1, 2], {"old"}, True)
+    assert (numbers, set(notes), has_table) == ([*range(1, NEW + 1)], {"old"}, True)
     store.close()
 
 
-def test_a_new_store_has_both_migrations(store_address: str, newer: Newer) -> None:
+def test_a_new_store_has_all_migrations(store_address: str, newer: Newer) -> None:
     newer.install()
     store = open_store(store_address)
-    assert _shown(store) == ([1, 2], [], True)
+    assert _shown(store) == ([*range(1, NEW + 1)], [], True)
     store.close()
     newer.monkeypatch.undo()
-    with pytest.raises(StoreError, match="migration 2"):
+    with pytest.raises(StoreError, match=f"migration {NEW}"):
         open_store(store_address)
 
 
@@ -320,6 +324,6 @@ def test_a_server_is_not_copied_and_is_told_to_be_dumped(
     assert run(["arena", "upgrade", "--store", store_address]) == 0
     printed = capsys.readouterr()
     assert printed.out.endswith("no backup was made (use pg_dump)\n")
-    assert printed.err.splitlines()[0] == "migration 2: second"
+    assert printed.err.splitlines()[0] == f"migration {NEW}: next"
     assert run(["arena", "upgrade", "--store", store_address]) == 0
     assert "already up to date" in capsys.readouterr().out
