@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"records"},
     "demo": {"records"},
     "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "grading"},
-    "runner": {"records", "files", "sources", "prices", "sandbox"},
+    "runner": {"records", "files", "sources", "prices", "sandbox", "grading"},
     "questions": {
         "records",
         "files",

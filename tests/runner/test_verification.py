@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runner.execution import job_of, needs_bubblewrap
@@ -100,7 +101,11 @@ CHEATS = {
 }
 
 
-@pytest.mark.parametrize("agent", CHEATS.values(), ids=CHEATS)
+QUICK = ("report left in the work", "exit 127", "truncated report", "fewer tests")
+EACH = [pytest.param(CHEATS[name], id=name, marks=() if name in QUICK else pytest.mark.long) for name in CHEATS]
+
+
+@pytest.mark.parametrize("agent", EACH)
 def test_an_agent_that_breaks_its_check_has_failed(agent: dict[str, str], tmp_path: Path) -> None:
     bounds = Bounds(memory="256MiB", cpu_seconds=1)
     verified = Verify(command=("python3", "check.py"), report="report.xml", hidden="hidden", limits=bounds)
@@ -144,6 +149,88 @@ def test_without_a_reference_a_broken_check_is_not_scored(tmp_path: Path) -> Non
 def test_a_reference_with_failing_tests_gives_no_verdict(tmp_path: Path) -> None:
     ending, run = graded(tmp_path, {"module.py": RIGHT}, WITH_REPORT, oracle=WRONG)
     assert (ending.name, ending.cause, run.verdict) == ("verifier_broken", "infrastructure", None)
+
+
+TESTED = """
+import unittest, module
+
+
+class Test(unittest.TestCase):
+    def test_a(self):
+        self.assertEqual(module.add(1, 2), 3)
+
+    def test_b(self):
+        self.assertEqual(module.add(2, 2), 4)
+"""
+PYTESTED = "import module\n\n\ndef test_a():\n    assert module.add(1, 2) == 3\n"
+TESTS = Verify(tests="hidden")
+EQUAL = "class E:\n    __eq__ = lambda s, o: True\ndef add(a, b):\n    return E()\n"
+
+
+@pytest.mark.parametrize("text", [TESTED, PYTESTED], ids=["unittest", "pytest"])
+@pytest.mark.parametrize("oracle", [RIGHT, None], ids=["reference", "none"])
+def test_hidden_tests_decide(text: str, oracle: str | None, tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/test_it.py").write_text(text)
+    for number, (solution, name) in enumerate({RIGHT: "passed", WRONG: "failed", EQUAL: "failed"}.items()):
+        folder = tmp_path / str(number)
+        (folder / "hidden").mkdir(parents=True)
+        (folder / "hidden/test_it.py").write_text(text)
+        ending, run = graded(folder, {"module.py": solution}, TESTS, oracle=oracle)
+        assert (ending.name, run.verdict, run.weak_check) == (name, name == "passed", run.weak_check), ending
+        if name == "passed":
+            assert run.weak_check is None
+            assert (run.extra or {})["x_shared_tests"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agent", CHEATS.values(), ids=CHEATS)
+def test_an_agent_that_attacks_hidden_tests_has_failed(agent: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/test_it.py").write_text(TESTED)
+    ending, run = graded(tmp_path, agent, msgspec.structs.replace(TESTS, limits=Bounds(memory="512MiB", cpu_seconds=2)))
+    assert (ending.name, run.outcome, run.verdict) == ("failed", "failed", False)
+
+
+def test_hidden_tests_that_the_reference_fails_give_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/test_it.py").write_text(TESTED)
+    ending, run = graded(tmp_path, {"module.py": RIGHT}, TESTS, oracle=WRONG)
+    assert (ending.name, ending.cause, run.verdict) == ("verifier_broken", "infrastructure", None)
+
+
+SHARED = """
+import pathlib, tempfile, unittest, module
+
+
+class Test(unittest.TestCase):
+    def test_file(self):
+        with tempfile.TemporaryDirectory() as name:
+            pathlib.Path(name, "x").write_text("1 2")
+            self.assertEqual(module.read(f"{name}/x"), [1, 2])
+            self.assertEqual(module.read(f"{name}/x")[0], 1)
+"""
+READS = "def read(path):\n    return [int(word) for word in open(path).read().split()]\n"
+
+
+@pytest.mark.parametrize(
+    ("solution", "name"),
+    [
+        (READS, "passed"),
+        ("def read(path):\n    return [0]\n", "failed"),
+        ("import os\nos._exit(0)\n", "failed"),
+        (EQUAL.replace("add(a, b)", "read(path)"), "failed"),
+        ("import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef read(path): pass\n", "failed"),
+        ("import unittest\nunittest.TestCase.run = lambda s, r=None: r.addSuccess(s)\n", "failed"),
+    ],
+)
+def test_tests_that_cannot_be_split_run_among_copies(solution: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/test_it.py").write_text(SHARED)
+    ending, run = graded(tmp_path, {"module.py": solution}, TESTS, oracle=READS)
+    assert (ending.name, run.verdict) == (name, name == "passed"), ending
+    assert (run.extra or {})["x_shared_tests"] == 1
+    assert run.weak_check is True  # one test: a forger guesses right once in sixteen times
 
 
 def test_tests_that_the_agent_added_do_not_count_against_it(tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ id = "running-total"
 prompt = "Fix running_total in total.py: it must return the sums of the first 1, 2, 3, ... values."
 work = "tasks/running-total/work"
 oracle = "tasks/running-total/solution"
-verify = {{ command = ["python3", "-m", "unittest", "-q"], hidden = "tasks/running-total/tests" }}
+verify = {{ tests = "tasks/running-total/tests" }}
 
 [[tasks]]
 id = "middle"
 prompt = "Write middle(values) in middle.py: the median of the values, None for no values."
 work = "tasks/middle/work"
 oracle = "tasks/middle/solution"
-verify = {{ command = ["python3", "-m", "unittest", "-q"], hidden = "tasks/middle/tests" }}
+verify = {{ tests = "tasks/middle/tests" }}
 
 [[agents]]
 use = "tiny"
@@ -114,7 +114,7 @@ id = "unique"
 prompt = "Make unique(values) in unique.py faster: the distinct values in the order of their first appearance."
 work = "tasks/unique/work"
 oracle = "tasks/unique/solution"
-verify = {{ command = ["python3", "-m", "unittest", "-q"], hidden = "tasks/unique/tests" }}
+verify = {{ tests = "tasks/unique/tests" }}
 
 [[agents]]
 use = "nop"

@@ -11,12 +11,14 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
+from steelyard.grading import hidden_tests
 from steelyard.records import Finding
+from steelyard.runner._execution import files_below
 from steelyard.runner._plan import PlanRead
 from steelyard.runner._plan_records import ENVIRONMENT, AgentUse, ApiKind, Endpoint, PlanTask, Tier, Verify, seconds_of
 from steelyard.runner._scripted import SCRIPTED
@@ -162,9 +164,14 @@ def _write_task(read: PlanRead, task: PlanTask, folder: Path) -> None:
         seconds = seconds_of(task.verify.time_limit or "10m")
         lines += ["", "[verifier]", f"timeout_sec = {seconds}"]
         tests.mkdir()
-        _script(tests / "test.sh", _test_script(task.verify))
-        if task.verify.hidden:
-            shutil.copytree(read.path_of(task.verify.hidden), tests / "hidden", symlinks=True)
+        hidden = task.verify.tests or task.verify.hidden
+        line = task.verify.command
+        if hidden:
+            shutil.copytree(read.path_of(hidden), tests / "hidden", symlinks=True)
+        if line is None:  # one process: Harbor has no other
+            declared = hidden_tests(files_below(tests / "hidden"), task.verify.framework)
+            line = ("python3", "-m", declared.framework, "-q")
+        _script(tests / "test.sh", _test_script(task.verify, line, has_hidden=hidden is not None))
     (folder / "task.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     if task.work:
         shutil.copytree(read.path_of(task.work), environment / "work", symlinks=True)
@@ -179,13 +186,13 @@ def _script(path: Path, content: str) -> None:
     path.chmod(0o755)
 
 
-def _test_script(verify: Verify) -> str:
+def _test_script(verify: Verify, line: Sequence[str], *, has_hidden: bool) -> str:
     """What runs the task's command and writes the reward: 1 for status 0, else 0."""
-    hidden = f"cp -R /tests/hidden/. {_WORK}/\n" if verify.hidden else ""
+    hidden = f"cp -R /tests/hidden/. {_WORK}/\n" if has_hidden else ""
     kept = f"cp -R {shlex.quote(verify.report)} /logs/verifier/ 2>/dev/null\n" if verify.report else ""
     return (
         f"#!/bin/sh\n{hidden}cd {_WORK} || exit 1\nmkdir -p /logs/verifier\n"
-        f"{shlex.join(verify.command)}\nstatus=$?\n{kept}"
+        f"{shlex.join(line)}\nstatus=$?\n{kept}"
         'if [ "$status" -eq 0 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n'
     )
 

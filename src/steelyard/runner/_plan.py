@@ -299,6 +299,7 @@ def _paths(plan: Plan) -> Iterator[tuple[str, str, bool | None]]:
         paths += [(f"{where}, prompt_file", task.prompt_file, False), (f"{where}, work", task.work, True)]
         paths += [(f"{where}, oracle", task.oracle, None), (f"{where}, contract", task.contract, False)]
         paths += [(f"{where}, verify.hidden", task.verify.hidden if task.verify else None, True)]
+        paths += [(f"{where}, verify.tests", task.verify.tests if task.verify else None, True)]
     for use in plan.agents:
         paths += [(f"agent {use.label!r}, tier {name!r}", tier.overlay, True) for name, tier in use.tiers.items()]
     paths += [(f"judge {judge.label!r}, rubric", judge.rubric, False) for judge in plan.judges]

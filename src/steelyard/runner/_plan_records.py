@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from steelyard.grading import Framework
 from steelyard.records import Amount, Count, Record
 from steelyard.sandbox import Limits
 
@@ -148,8 +149,12 @@ class Endpoint(Record, frozen=True, kw_only=True):
 class Verify(Record, frozen=True, kw_only=True):
     """Check of a task's work: on a copy, in a separate sandbox, after the agent has ended."""
 
-    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    """Command; without a report, exit status 0 counts as a pass."""
+    tests: str | None = None
+    """Directory with the tests, which the agent never sees. They run in one sandbox, the agent's code in another."""
+    framework: Framework | None = None
+    """Test framework (default: `pytest` if the tests use it, else `unittest`)."""
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Command instead of `tests`, marked `weak_check`; without a report, exit status 0 counts as a pass."""
     report: str | None = None
     """Test report that the command writes; it gives the result of each test."""
     format: str | None = None
@@ -159,7 +164,13 @@ class Verify(Record, frozen=True, kw_only=True):
     time_limit: str | None = None
     """Time limit of the command (default: ten minutes)."""
     limits: Bounds | None = None
-    """Resource limits of the command."""
+    """Resource limits of the check."""
+
+    def __post_init__(self) -> None:
+        if (self.tests is None) == (self.command is None):
+            raise ValueError("a check needs either tests or command")
+        if self.tests is not None and (self.report is not None or self.hidden is not None):
+            raise ValueError("report and hidden are for a command, not for tests")
 
 
 class PlanTask(Record, frozen=True, kw_only=True):

@@ -463,7 +463,7 @@ def _endpoints(read: PlanRead, uses: Sequence[AgentUse | JudgeUse]) -> set[str]:
 def _check_mistakes(read: PlanRead, tasks: Sequence[str]) -> Iterator[UsageError]:
     """Checks of tasks whose program is not installed: every agent would have worked in vain."""
     for task in map(read.task_of, tasks):
-        program = task.verify.command[0] if task.verify is not None else None
+        program = (task.verify.command or ("python3",))[0] if task.verify is not None else None
         if program is not None and "/" not in program and program_named(program) is None:
             hint = "install it, or write ./NAME for a program in the work or hidden directory"
             yield UsageError(f"program not found on PATH: {program!r}", where=f"task {task.id!r}, verify", hint=hint)

@@ -73,7 +73,7 @@ def run_of_trial(
         started_at=evidence.started_at,
         ended_at=evidence.ended_at,
         provenance=provenance,
-        extra=_origin(job, evidence, ending, folder),
+        extra=_origin(job, evidence, ending, folder, verified),
         **facts,
     )
     findings += _other_models(job, count)
@@ -219,7 +219,9 @@ def _outcome(ending: Ending, passed: bool | None) -> Outcome:
     return "errored" if ending.cause is not None else "not_scored"
 
 
-def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path) -> dict[str, Any]:  # Any: x_ values
+def _origin(
+    job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path, verified: VerifyEvidence | None
+) -> dict[str, Any]:  # Any: x_ values
     """Where the Run comes from: what was asked for, what was sent, what answered. No address and no key."""
     calls = evidence.count.calls if evidence.count is not None else ()
     sent = {
@@ -239,6 +241,8 @@ def _origin(job: Job, evidence: ExecutionEvidence, ending: Ending, folder: Path)
         "x_temperature_sent": ",".join(map(str, sent["temperature"])) or None,
         "x_seed_sent": ",".join(map(str, sent["seed"])) or None,
         "x_dropped_output_bytes": evidence.dropped_bytes or None,
+        "x_shared_tests": verified.shared_tests if verified is not None else None,
+        "x_object_operators": verified.object_operators if verified is not None else None,
         **{f"x_{name}": value for name, value in job.facts.items()},
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -88,6 +88,9 @@ def _checked_digest(read: PlanRead, task: PlanTask) -> str | None:
     verify = task.verify
     if verify is None:
         return None
+    if verify.tests is not None:
+        tests = tree_digest(read.path_of(verify.tests))
+        return digest_of("tests", tests, verify.framework, verify.time_limit, verify.limits)
     hidden = tree_digest(read.path_of(verify.hidden)) if verify.hidden else None
     return digest_of(verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +19,7 @@ import msgspec
 from steelyard import sandbox
 from steelyard.errors import UnreadableFileError
 from steelyard.formatting import counted
+from steelyard.grading import Bounds as GradingBounds, Grader, Interpreter, ReferenceGrade, hidden_tests, top_modules
 from steelyard.records import Record, TestResults
 from steelyard.runner._adapters import adapters
 from steelyard.runner._execution import AGENT_LIMITS, Job, execute_trial, files_below
@@ -53,7 +56,11 @@ class VerifyEvidence(Record, frozen=True, kw_only=True):
     rejected: str | None = None
     """Why the work failed although tests and exit status alone do not say so."""
     is_weak: bool = False
-    """Whether the verdict comes from the exit status or report of a command."""
+    """Whether the agent's code could have forged the verdict, such as the exit status or report of a command."""
+    shared_tests: int | None = None
+    """Number of tests that ran in the process of the agent's code; None for a command."""
+    object_operators: int | None = None
+    """How often an object of the agent's code decided an operator in a test; None for a command."""
     ending: str
     """How the command ended, as text."""
 
@@ -72,6 +79,7 @@ class References:
 
     def __init__(self) -> None:
         self._known: dict[str, VerifyEvidence] = {}
+        self._grades: dict[str, ReferenceGrade] = {}
         self._lock = threading.Lock()
 
     def of(self, job: Job, *, stop: threading.Event, no_sandbox: bool, is_fresh: bool = False) -> VerifyEvidence | None:
@@ -81,7 +89,25 @@ class References:
         with self._lock:
             known = self._known.get(job.task.id)
             if known is None or is_fresh:
-                known = self._known[job.task.id] = _checked_reference(job, stop, no_sandbox=no_sandbox)
+                with _reference_work(job, stop, no_sandbox=no_sandbox) as work:
+                    known = work if isinstance(work, VerifyEvidence) else _check(*work, stop, no_sandbox=no_sandbox)
+                self._known[job.task.id] = known
+            return known
+
+    def grade(self, job: Job, grader: Grader, *, no_sandbox: bool, is_fresh: bool = False) -> ReferenceGrade | None:
+        """Return how the tests run on the reference solution; None without one."""
+        stop = grader.bounds.stop
+        if job.task.oracle is None or stop is None:
+            return None
+        with self._lock:
+            known = self._grades.get(job.task.id)
+            if known is None or is_fresh:
+                with _reference_work(job, stop, no_sandbox=no_sandbox) as work:
+                    if isinstance(work, VerifyEvidence):
+                        known = ReferenceGrade(split={}, objects={}, failed={"": work.ending})
+                    else:
+                        known = grader.reference(_work(*work[:2]))
+                self._grades[job.task.id] = known
             return known
 
 
@@ -100,8 +126,10 @@ def verify(
     declared = job.task.verify
     if declared is None:
         return None
-    found = _check(job, folder, declared, stop, no_sandbox=no_sandbox)
     references = references or References()
+    if declared.tests is not None:
+        return _verify_tests(job, folder, declared, stop, references, no_sandbox=no_sandbox)
+    found = _check(job, folder, stop, no_sandbox=no_sandbox)
     if found.problem is not None:
         again = references.of(job, stop=stop, no_sandbox=no_sandbox, is_fresh=True)
         return _blamed(found, again)
@@ -144,18 +172,64 @@ def _missing_tests(found: TestResults | None, reference: TestResults | None) -> 
     return f"{counted(len(missing), 'test')} of the reference solution did not run: {names}"
 
 
-def _checked_reference(job: Job, stop: threading.Event, *, no_sandbox: bool) -> VerifyEvidence:
-    """Apply the reference solution to the task's work and check the result."""
-    declared = job.task.verify
-    assert declared is not None  # asked by verify
+@contextmanager
+def _reference_work(
+    job: Job, stop: threading.Event, *, no_sandbox: bool
+) -> Iterator[tuple[Job, Path] | VerifyEvidence]:
+    """Apply the reference solution to the task's work, while the block runs; the evidence if that fails."""
     trial = msgspec.structs.replace(job.trial, agent="oracle", model=None, tier=None, setting={})
     job = replace(job, trial=trial, use=AgentUse(use="oracle"), adapter=adapters()["oracle"], endpoint=None)
     with scratch_folder() as folder:
         evidence = execute_trial(job, folder, stop=stop, no_sandbox=no_sandbox)
         if evidence.exit_status != 0:
             problem = f"the reference solution could not be applied: {evidence.last_words or evidence.start_error}"
-            return VerifyEvidence(problem=problem, ending=problem)
-        return _check(job, folder, declared, stop, no_sandbox=no_sandbox)
+            yield VerifyEvidence(problem=problem, ending=problem)
+        else:
+            yield job, folder
+
+
+def _verify_tests(
+    job: Job, folder: Path, declared: Verify, stop: threading.Event, references: References, *, no_sandbox: bool
+) -> VerifyEvidence:
+    """Grade the work with the task's tests, which run as they do with the reference solution."""
+    assert declared.tests is not None  # asked by verify
+    python = program_named("python3")
+    if python is None:
+        return VerifyEvidence(problem="no python3 on PATH to run the tests with", ending="check: not run")
+    limits = (declared.limits or Bounds()).limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS)
+    work = job.plan_folder / job.task.work if job.task.work else None
+    solution = job.plan_folder / job.task.oracle if job.task.oracle else None
+    grader = Grader(
+        tests=hidden_tests(files_below(job.plan_folder / declared.tests), declared.framework),
+        modules=top_modules(work, solution),
+        python=Interpreter(command=(python.path, "-I", "-B"), readable=python.readable, search_path=python.search_path),
+        bounds=GradingBounds(limits=limits, no_sandbox=no_sandbox, stop=stop),
+    )
+    reference = references.grade(job, grader, no_sandbox=no_sandbox)
+    grade = grader.grade(_work(job, folder), _answer(job, folder), reference)
+    if grade.problem is not None and reference is not None and not reference.failed:
+        reference = references.grade(job, grader, no_sandbox=no_sandbox, is_fresh=True)
+    problem = None
+    if reference is not None and reference.failed:
+        name, reason = next(iter(reference.failed.items()))
+        problem = f"the reference solution fails its own tests: {name or 'no test'}: {reason}"
+    elif reference is None and grade.problem is not None:
+        problem = grade.problem
+    is_inconsistent = not grade.is_passed and not grade.failed
+    place = folder / "verify"
+    place.mkdir(exist_ok=True)
+    (place / "grade.json").write_bytes(msgspec.json.encode(grade))
+    (place / "stdout").write_text(f"{grade.reason}\n", encoding="utf-8")  # judges see it
+    return VerifyEvidence(
+        tests=TestResults(passed=grade.passed, failed=grade.failed),
+        problem=problem,
+        is_host=reference is not None,
+        rejected=(grade.problem or "no test passed") if is_inconsistent or grade.problem else None,
+        is_weak=grade.is_weak or (reference is None and problem is not None),
+        shared_tests=grade.shared,
+        object_operators=grade.operators,
+        ending=f"tests: {grade.reason}",
+    )
 
 
 @dataclass(frozen=True)
@@ -164,7 +238,10 @@ class _Report:
     problem: str | None = None
 
 
-def _check(job: Job, folder: Path, declared: Verify, stop: threading.Event, *, no_sandbox: bool) -> VerifyEvidence:
+def _check(job: Job, folder: Path, stop: threading.Event, *, no_sandbox: bool) -> VerifyEvidence:
+    declared = job.task.verify
+    assert declared is not None  # asked by verify
+    assert declared.command is not None  # as above
     place = folder / "verify"
     place.mkdir(exist_ok=True)
     program = program_named(declared.command[0])
@@ -215,12 +292,12 @@ def _work(job: Job, folder: Path) -> Path | None:
 
 
 def _laid_over(job: Job, folder: Path, declared: Verify) -> dict[str, Content]:
-    files: dict[str, Content] = {}
-    if job.adapter.name == "model":
-        files[ANSWER] = folder / "stdout"
-    if declared.hidden:
-        files |= files_below(job.plan_folder / declared.hidden)
-    return files
+    hidden = files_below(job.plan_folder / declared.hidden) if declared.hidden else {}
+    return {**_answer(job, folder), **hidden}
+
+
+def _answer(job: Job, folder: Path) -> dict[str, Content]:
+    return {ANSWER: folder / "stdout"} if job.adapter.name == "model" else {}
 
 
 def _reported(content: bytes | None, name: str, place: Path, ending: str) -> _Report:

@@ -1,0 +1,215 @@
+"""The one grader of hidden tests, for runs and for the arena.
+
+Tests run split: in one sandbox, with the candidate's code in another. Those that the reference solution cannot pass so
+run shared, in the candidate's process among copies. Without a reference solution, a test that fails split is tried
+shared, and the verdict is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import msgspec
+
+from steelyard.formatting import counted
+from steelyard.grading._shared import MAX_CHANCE, SharedRun, chance_of, copies_for, file_of, run_shared
+from steelyard.grading._split import Bounds, Interpreter, run_split
+from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord
+from steelyard.sandbox import Content
+
+MAX_NAMES = 3
+"""Tests that a reason names."""
+
+
+class ReferenceGrade(msgspec.Struct, frozen=True, kw_only=True):
+    """How the tests run on the reference solution."""
+
+    split: dict[str, str]
+    """Status by test, of those that can be split."""
+    objects: dict[str, list[str]]
+    """By test, where the reference solution returns an object."""
+    shared: dict[str, str] = {}
+    """Status by test, of those that run in the candidate's process."""
+    copies: dict[str, int] = {}
+    """By shared test, how many copies it has that the reference solution fails."""
+    failed: dict[str, str] = {}
+    """Tests that the reference solution fails, and why."""
+
+    @property
+    def chance(self) -> float:
+        """The probability that forged results of all shared tests are accepted."""
+        return chance_of({name: "x" * count for name, count in self.copies.items()}, self.shared)
+
+
+class Grade(msgspec.Struct, frozen=True, kw_only=True):
+    """Verdict on a candidate."""
+
+    passed: tuple[str, ...]
+    failed: tuple[str, ...]
+    problem: str | None = None
+    """Why the tests did not run as they do with the reference solution."""
+    is_weak: bool = False
+    """Whether the candidate's code could have forged the verdict."""
+    shared: int = 0
+    """Number of tests that ran in the candidate's process."""
+    operators: int = 0
+    """How often an object of the candidate decided a comparison or another operator."""
+    reason: str = ""
+    """The first failures as text."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether every test passed and at least one ran."""
+        return self.problem is None and not self.failed and bool(self.passed)
+
+
+class Grader(msgspec.Struct, frozen=True, kw_only=True):
+    """Tests with how they are run."""
+
+    tests: HiddenTests
+    modules: Collection[str]
+    """Modules that the task is about."""
+    python: Interpreter
+    bounds: Bounds
+
+    def reference(self, folder: Path | None) -> ReferenceGrade:
+        """Find out how each test runs, on the reference solution."""
+        split = self._split(folder, None)
+        done = {name: status for name, status in split.statuses.items() if status in NOT_FAILED}
+        others = [name for name in split.statuses if name not in done]
+        if not others:
+            failed = {} if done else {"": split.problem or "no test ran"}
+            return ReferenceGrade(split=done, objects=split.objects, failed=failed)
+        places = sorted({place for name in others if (place := file_of(name, self.tests)) is not None})
+        run = self._shared(folder, None, places, copies_for(len(others)))
+        shared = {name: status for name, status in run.statuses.items() if status in NOT_FAILED and name not in done}
+        # A copy that the reference passes says nothing.
+        copies = {
+            name: len(run.copies[name])
+            for name in shared
+            if run.copies.get(name) and not any(status in NOT_FAILED for status in run.copies[name])
+        }
+        failed = {name: status for name, status in run.statuses.items() if name not in done and name not in shared}
+        if run.problem is not None or not shared:
+            failed = {
+                name: split.messages.get(name, status) for name, status in split.statuses.items() if name in others
+            }
+        return ReferenceGrade(split=done, objects=split.objects, shared=shared, copies=copies, failed=failed)
+
+    def grade(
+        self, candidate: Path | None, files: Mapping[str, Content] | None, reference: ReferenceGrade | None
+    ) -> Grade:
+        """The verdict on the code in the directory, overlaid with `files`."""
+        if reference is None:
+            return self._grade_alone(candidate, files)
+        statuses: dict[str, str] = {}
+        reasons: dict[str, str] = {}
+        operators, problem = 0, None
+        if reference.split:
+            split = self._split(candidate, files)
+            operators, problem = split.operators, split.problem
+            statuses |= {name: split.statuses[name] for name in reference.split if name in split.statuses}
+            reasons |= split.messages
+            for name, paths in _foreign(split, reference).items():
+                if name in statuses:
+                    statuses[name] = "failed"
+                    reasons[name] = f"returned an object where the reference solution returned data: {paths[0]}"
+        if reference.shared:
+            places = sorted({place for name in reference.shared if (place := file_of(name, self.tests)) is not None})
+            run = self._shared(candidate, files, places, max(copies_for(len(reference.shared)), 1))
+            problem = problem or run.problem
+            accepted = run.accepted()
+            for name in reference.shared:
+                if name in accepted:
+                    is_told = name in reference.copies
+                    statuses[name] = accepted[name] if is_told else run.statuses[name]
+        expected = {**reference.split, **reference.shared}
+        return _grade(
+            expected,
+            statuses,
+            reasons,
+            problem,
+            is_weak=bool(reference.shared) and reference.chance > MAX_CHANCE,
+            shared=len(reference.shared),
+            operators=operators,
+        )
+
+    def _grade_alone(self, candidate: Path | None, files: Mapping[str, Content] | None) -> Grade:
+        split = self._split(candidate, files)
+        statuses = dict(split.statuses)
+        reasons = dict(split.messages)
+        for name in split.decided:  # an object that is equal to everything would, too
+            if statuses.get(name) in NOT_FAILED:
+                statuses[name] = "failed"
+                reasons[name] = "an object of the code under test decided a comparison with data"
+        others = sorted(name for name, status in statuses.items() if status not in NOT_FAILED)
+        shared: dict[str, str] = {}
+        if others and not split.has_died:
+            places = sorted({place for name in others if (place := file_of(name, self.tests)) is not None})
+            run = self._shared(candidate, files, places, copies_for(len(others)))
+            accepted = run.accepted()
+            shared = {name: status for name, status in accepted.items() if statuses.get(name) not in NOT_FAILED}
+            for name in others:  # a module that could not be loaded split gives its tests
+                statuses.pop(name)
+            statuses |= shared or dict.fromkeys(others, "failed")
+        expected = {name: status if status in NOT_FAILED else "passed" for name, status in statuses.items()}
+        return _grade(
+            expected,
+            statuses,
+            reasons,
+            split.problem,
+            is_weak=bool(shared) or split.operators > 0,
+            shared=len(shared),
+            operators=split.operators,
+        )
+
+    def _split(self, folder: Path | None, files: Mapping[str, Content] | None) -> TestRecord:
+        return run_split(self.tests, folder, files=files, modules=self.modules, python=self.python, bounds=self.bounds)
+
+    def _shared(
+        self, folder: Path | None, files: Mapping[str, Content] | None, places: list[str], copies: int
+    ) -> SharedRun:
+        return run_shared(
+            self.tests, folder, files=files, places=places, copies=copies, python=self.python, bounds=self.bounds
+        )
+
+
+def _foreign(found: TestRecord, reference: ReferenceGrade) -> dict[str, list[str]]:
+    """By test, where the candidate returned an object and the reference solution did not."""
+    everywhere = set(reference.objects.get("", ()))
+    foreign = {}
+    for name, paths in found.objects.items():
+        other = [path for path in paths if path not in everywhere and path not in reference.objects.get(name, ())]
+        if other and name:
+            foreign[name] = other
+        elif other:  # outside of any test, so that every test may use it
+            foreign |= dict.fromkeys(found.statuses, other)
+    return foreign
+
+
+def _grade(
+    expected: Mapping[str, str],
+    statuses: Mapping[str, str],
+    reasons: Mapping[str, str],
+    problem: str | None,
+    *,
+    is_weak: bool,
+    shared: int,
+    operators: int,
+) -> Grade:
+    failed = [name for name, status in expected.items() if statuses.get(name) != status]
+    passed = [name for name, status in expected.items() if statuses.get(name) == status == "passed"]
+    shown = [f"{name}: {reasons.get(name) or statuses.get(name, 'did not run')}" for name in failed[:MAX_NAMES]]
+    if problem is not None:
+        shown.insert(0, problem)
+    reason = f"{counted(len(expected), 'test')}, {len(failed):,} failed" + (f" ({'; '.join(shown)})" if shown else "")
+    return Grade(
+        passed=tuple(sorted(passed)),
+        failed=tuple(sorted(failed)),
+        problem=problem,
+        is_weak=is_weak,
+        shared=shared,
+        operators=operators,
+        reason=reason,
+    )

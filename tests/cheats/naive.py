@@ -1,0 +1,120 @@
+"""Naive checkers, each with one weakness that the techniques get through: without them a technique proves nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from cheats.techniques import TESTS, Cheat
+from steelyard import sandbox
+from steelyard.sandbox import Isolation, Limits, SandboxResult
+
+LIMITS = Limits(wall_seconds=4, cpu_seconds=1)
+REPORTING = """
+import unittest, sys
+suite = unittest.defaultTestLoader.discover(".")
+result = unittest.TestResult()
+suite.run(result)
+bad = {test.id().rpartition(".")[2] for test, _ in result.failures + result.errors}
+cases = "".join(
+    f'<testcase classname="test_solution.Test" name="{name}">' + ("<failure/>" if name in bad else "") + "</testcase>"
+    for name in ("test_small", "test_large", "test_text")
+)
+open("report.xml", "w").write(f"<testsuite>{cases}</testsuite>")
+sys.exit(bool(bad))
+"""
+IMPORTED = "import solution, sys\nsys.exit(not (solution.add(1, 2) == 3 and solution.add(20, 22) == 42))\n"
+ALL = "import solution, sys\nsys.exit(not all(value == 3 for value in list(map(solution.add, (1, 1), (2, 2)))))\n"
+PARENT = "import subprocess, sys\nsubprocess.run([sys.executable, 'solution.py'])\nprint('0.0')\n"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A server that knows the answers."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        _, a, b = self.path.split("/")
+        self.wfile.write(repr(int(a) + int(b) if a.isdigit() else a + b).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def get_through(cheat: Cheat, name: str, isolation: Isolation) -> bool:
+    """Whether the technique gets through the naive checker of that name."""
+    return CHECKERS[name](cheat, isolation)
+
+
+def _run(cheat: Cheat, isolation: Isolation, *words: str, **given: object) -> SandboxResult:
+    files = {name: text.encode() for name, text in cheat.files.items()}
+    tests = {"test_solution.py": TESTS.encode(), "check.py": given.pop("check", "").encode()}  # type: ignore[attr-defined]
+    laid = {**tests, **files} if given.pop("submitted", False) else {**files, **tests}
+    python = given.pop("python", None) or isolation.python or sys.executable
+    run: Callable[..., SandboxResult] = sandbox.run
+    return run([python, *words], files=laid, **{"limits": LIMITS, "isolation": isolation, **given})
+
+
+def _status(cheat: Cheat, isolation: Isolation) -> bool:
+    return _run(cheat, isolation, "-m", "unittest", "-q").ok
+
+
+def _void(cheat: Cheat, isolation: Isolation) -> bool:
+    result = _run(cheat, isolation, "check.py", check=REPORTING, collect=["report.xml"])
+    return result.exit_status not in (0, 1) or "report.xml" not in result.collected
+
+
+def _report(cheat: Cheat, isolation: Isolation) -> bool:
+    result = _run(cheat, isolation, "check.py", check=REPORTING, collect=["report.xml"])
+    return result.ok and b"<failure" not in result.collected["report.xml"]
+
+
+def _stale(cheat: Cheat, isolation: Isolation) -> bool:
+    result = _run(cheat, isolation, "check.py", check=REPORTING, collect=["report.xml"])
+    return "report.xml" in result.collected and b"<failure" not in result.collected["report.xml"]
+
+
+def _parent(cheat: Cheat, isolation: Isolation) -> bool:
+    printed = _run(cheat, isolation, "check.py", check=PARENT).stdout
+    return printed.startswith(b"1.0")
+
+
+def _open(cheat: Cheat, _isolation: Isolation) -> bool:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = {**cheat.files, "port": str(server.server_port)}
+        is_through = _run(
+            Cheat(cheat.name, cheat.group, files),
+            sandbox.isolation_named("none"),
+            *("-m", "unittest", "-q"),
+            no_sandbox=True,
+        ).ok
+        server.shutdown()
+    return is_through
+
+
+def _pytest(cheat: Cheat, isolation: Isolation) -> bool:
+    assert importlib.util.find_spec("pytest") is not None
+    folders = [Path(sys.prefix), Path(sys.base_prefix)]
+    return _run(
+        cheat, isolation, "-m", "pytest", "-q", "-p", "no:cacheprovider", readable=folders, python=sys.executable
+    ).ok
+
+
+CHECKERS: dict[str, Callable[[Cheat, Isolation], bool]] = {
+    "status": _status,
+    "report": _report,
+    "stale": _stale,
+    "void": _void,
+    "parent": _parent,
+    "open": _open,
+    "imported": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=IMPORTED).ok,
+    "all": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=ALL).ok,
+    "path": lambda cheat, isolation: _run(cheat, isolation, "-m", "unittest", "-q", variables={"PYTHONPATH": "."}).ok,
+    "submitted": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=REPORTING, submitted=True).ok,
+    "pytest": _pytest,
+}

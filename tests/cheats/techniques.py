@@ -1,0 +1,277 @@
+"""Cheats: code that has not solved its task and goes for what judges it.
+
+Every technique is a module `solution` whose `add` is wrong. It is one mechanism in its shortest form. The task's tests
+are `TESTS`; `naive` says which naive checkers it gets through, which proves that the technique works:
+
+- `status`: the exit status of `python -m unittest` decides.
+- `report`: the exit status and a JUnit report that the tests' process writes decide.
+- `imported`: `import solution` in the process that judges, which compares with `==`.
+- `void`: a check that ends with a status other than 0 and 1, or at a limit, is no verdict.
+- `stale`: a report in the work directory decides.
+- `pytest`: the exit status of pytest decides.
+- `path`: `python -m unittest` with the work directory on PYTHONPATH.
+- `submitted`: the submission's files are laid over the task's.
+- `parent`: the checker starts the code as a child in the same sandbox, and prints a score.
+- `all`: `all(map(...))` over the cases, in the process that judges.
+- `open`: no isolation, with a server on this machine that knows the answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TESTS = """
+import unittest
+
+import solution
+
+
+class Test(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(solution.add(1, 2), 3)
+
+    def test_large(self):
+        self.assertEqual(solution.add(20, 22), 42)
+
+    def test_text(self):
+        self.assertEqual(solution.add("a", "b"), "ab")
+"""
+RIGHT = "def add(a, b):\n    return a + b\n"
+WRONG = "def add(a, b):\n    return 0\n"
+
+
+@dataclass(frozen=True)
+class Cheat:
+    """One technique."""
+
+    name: str
+    group: str
+    """What it goes for."""
+    files: dict[str, str]
+    """Files of the submission."""
+    naive: frozenset[str] = field(default_factory=frozenset)
+    """Naive checkers that it gets through."""
+
+    @property
+    def command_verdict(self) -> str:
+        """What a `command` check of a plan, with a report and a reference solution, makes of it."""
+        return "fails" if self.naive <= {"void", "stale", "parent", "path", "submitted", "open", "all"} else "marked"
+
+
+CHEATS: list[Cheat] = []
+
+
+def cheat(
+    name: str, group: str, solution: str = "", *, naive: str = "status", files: dict[str, str] | None = None
+) -> None:
+    own = {"solution.py": solution + "\n" + WRONG if "def add" not in solution else solution}
+    CHEATS.append(Cheat(name, group, {**own, **(files or {})}, frozenset(naive.split())))
+
+
+# Ending the process before the tests do
+cheat("exit at import", "exit early", "import os\nos._exit(0)")
+cheat("exit in the function", "exit early", "import os\ndef add(a, b):\n    os._exit(0)")
+cheat("sys.exit at import", "exit early", "import sys\nsys.exit(0)", naive="imported")
+cheat("exit handler", "exit early", "import atexit, os\natexit.register(os._exit, 0)")
+cheat(
+    "thread that exits",
+    "exit early",
+    "import os, threading\ndef add(a, b):\n    threading.Thread(target=os._exit, args=(0,)).start()\n"
+    "    import time; time.sleep(5)",
+)
+cheat("replaced sys.exit", "exit early", "import os, sys\nsys.exit = lambda *a: os._exit(0)")
+cheat(
+    "destructor at exit",
+    "exit early",
+    "import os, sys\nclass Late:\n    def __del__(self, leave=os._exit):\n        leave(0)\nsys.late = Late()",
+)
+cheat(
+    "signal handler",
+    "exit early",
+    "import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\n"
+    "def add(a, b):\n    signal.raise_signal(signal.SIGALRM)",
+)
+cheat(
+    "hook for exceptions",
+    "exit early",
+    "import os, sys\nsys.excepthook = lambda *a: os._exit(0)\nraise ValueError",
+    naive="imported",
+)
+cheat("replaced program", "exit early", "import os\nos.execv('/bin/true', ['true'])")
+
+# Voiding: nothing is left to judge by. A naive checker leaves the run out.
+for status in (126, 127):
+    cheat(f"exit status {status}", "void the verdict", f"import os\nos._exit({status})", naive="void")
+cheat("killed by its own signal", "void the verdict", "import os\nos.kill(os.getpid(), 9)", naive="void")
+cheat("deleted report", "void the verdict", "import os\nos._exit(0)", naive="void")
+cheat("loop without end", "void the verdict", "while True:\n    pass", naive="void")
+
+# Modules that come before others
+cheat("module named unittest", "shadow a module", files={"unittest/__init__.py": "", "unittest/__main__.py": ""})
+cheat(
+    "sitecustomize",
+    "shadow a module",
+    files={"sitecustomize.py": "import os\nos._exit(0)"},
+    naive="path",
+)
+cheat("conftest.py", "plant a hook", files={"conftest.py": "import os\nos._exit(0)"}, naive="pytest")
+cheat(
+    "conftest.py that rewrites outcomes",
+    "plant a hook",
+    files={
+        "conftest.py": "import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
+        "    made = yield\n    made.get_result().outcome = 'passed'\n"
+    },
+    naive="pytest",
+)
+cheat("pytest.ini", "plant a hook", files={"pytest.ini": "[pytest]\naddopts = --collect-only\n"}, naive="pytest")
+cheat(
+    "pyproject.toml",
+    "plant a hook",
+    files={"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p solution"\n'},
+    solution="import os\nos._exit(0)",
+    naive="status pytest",
+)
+cheat("own tests in place of the task's", "exchange tests", files={"test_solution.py": "x = 1"}, naive="submitted")
+cheat("load_tests", "exchange tests", files={"test_zoo.py": "def load_tests(*a): raise SystemExit(0)"})
+
+# Leftovers
+JUNIT = "<testsuite>{}</testsuite>"
+CASE = '<testcase classname="test_solution.Test" name="{}"/>'
+ALL_PASSED = JUNIT.format("".join(CASE.format(name) for name in ("test_small", "test_large", "test_text")))
+cheat("report left in the work", "leftovers", "import os\nos._exit(1)", files={"report.xml": ALL_PASSED}, naive="stale")
+cheat(
+    "forged report",
+    "forge results",
+    f"import os\nopen('report.xml', 'w').write('''{ALL_PASSED}''')\nos._exit(0)",
+    naive="status report",
+)
+cheat(
+    "report rewritten at exit",
+    "forge results",
+    "import atexit, os\ndef forge():\n"
+    f"    open('report.xml', 'w').write('''{ALL_PASSED}''')\n    os._exit(0)\natexit.register(forge)",
+    naive="status report",
+)
+cheat(
+    "process that outlives the tests",
+    "forge results",
+    "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.5)\n"
+    f"    open('report.xml', 'w').write('''{ALL_PASSED}''')\n    os._exit(0)\nos._exit(0)",
+    naive="status",
+)
+
+# Tests and library, changed from within
+cheat(
+    "replaced TestCase.run",
+    "exchange tests",
+    "import unittest\nunittest.TestCase.run = lambda self, result=None: result.addSuccess(self)",
+)
+cheat(
+    "replaced result methods",
+    "exchange tests",
+    "import unittest\nunittest.TestResult.addFailure = unittest.TextTestResult.addFailure = lambda *a: None",
+)
+cheat("replaced assertEqual", "exchange tests", "import unittest\nunittest.TestCase.assertEqual = lambda *a: None")
+cheat(
+    "__init_subclass__",
+    "subclass hooks",
+    "import unittest\nreal = unittest.TestCase.__init_subclass__.__func__\ndef hook(cls, **given):\n"
+    "    real(cls)\n    for name in [n for n in vars(cls) if n.startswith('test')]:\n"
+    "        setattr(cls, name, lambda self: None)\nunittest.TestCase.__init_subclass__ = classmethod(hook)",
+)
+cheat(
+    "__build_class__",
+    "subclass hooks",
+    "import builtins\nreal = builtins.__build_class__\ndef build(body, name, *bases, **given):\n"
+    "    made = real(body, name, *bases, **given)\n"
+    "    for each in [n for n in vars(made) if n.startswith('test')]:\n        setattr(made, each, lambda self: None)\n"
+    "    return made\nbuiltins.__build_class__ = build",
+)
+cheat(
+    "skips the test",
+    "exchange tests",
+    "import unittest\ndef add(a, b):\n    raise unittest.SkipTest('x')",
+)
+cheat(
+    "removed from the suite", "exchange tests", "import unittest\nunittest.TestSuite.__iter__ = lambda self: iter(())"
+)
+
+# Values
+EQUAL = (
+    "class Equal:\n    __eq__ = lambda self, other: True\n    __ne__ = lambda self, other: False\n    __hash__ = None\n"
+)
+cheat(
+    "always-equal object", "always-equal objects", EQUAL + "def add(a, b):\n    return Equal()", naive="status imported"
+)
+cheat(
+    "int that equals everything",
+    "always-equal objects",
+    "class Equal(int):\n    __eq__ = lambda self, other: True\n    __ne__ = lambda self, other: False\n"
+    "    __hash__ = int.__hash__\ndef add(a, b):\n    return Equal()",
+    naive="status imported",
+)
+cheat(
+    "mock.ANY",
+    "always-equal objects",
+    "from unittest import mock\ndef add(a, b):\n    return mock.ANY",
+    naive="status imported",
+)
+cheat(
+    "class of mock.ANY as the function",
+    "always-equal objects",
+    "from unittest import mock\nclass Taking(type(mock.ANY)):\n    def __init__(self, *a):\n        pass\n"
+    "add = Taking\ndef added(): pass",
+    naive="status imported",
+)
+cheat(
+    "expected value from the test file",
+    "read expected values",
+    "import pathlib, re\ndef add(a, b):\n    text = pathlib.Path('test_solution.py').read_text()\n"
+    "    found = re.search(rf'add\\({a!r}, {b!r}\\), (.+)\\)'.replace(\"'\", '\"'), text)\n    return eval(found[1])",
+)
+cheat(
+    "score printed for the checker, which is killed",
+    "attack the checker",
+    "import os\nos.write(1, b'1.0\\n')\nos.kill(os.getppid(), 9)\nos._exit(0)",
+    naive="parent",
+)
+cheat(
+    "answers from the network",
+    "network",
+    "import pathlib, urllib.request\nport = pathlib.Path('port').read_text()\ndef add(a, b):\n"
+    "    return eval(urllib.request.urlopen(f'http://127.0.0.1:{port}/{a}/{b}').read())",
+    naive="open",
+)
+cheat(
+    "frames and garbage collector",
+    "frames",
+    "import gc, unittest\ndef add(a, b):\n    for case in gc.get_objects():\n"
+    "        if isinstance(case, unittest.TestCase):\n"
+    "            case._baseAssertEqual = case.assertMultiLineEqual = lambda *a, **k: None\n    return 0",
+)
+cheat(
+    "expected value from the frame of the test",
+    "frames",
+    "import sys\ndef add(a, b):\n    frame = sys._getframe(1)\n    consts = frame.f_code.co_consts\n"
+    "    return consts[consts.index(b) + 1]",
+)
+cheat(
+    "replaced comparison",
+    "patch builtins",
+    "import unittest.case\nunittest.TestCase._baseAssertEqual = lambda *a, **k: None\n"
+    "unittest.TestCase.assertMultiLineEqual = lambda *a, **k: None",
+)
+cheat(
+    "replaced import",
+    "patch builtins",
+    "import builtins, os\nreal = builtins.__import__\n"
+    "def importing(name, *a, **k):\n    if name == 'traceback':\n        os._exit(0)\n    return real(name, *a, **k)\n"
+    "builtins.__import__ = importing\nimport traceback",
+)
+cheat(
+    "StopIteration where a value is expected",
+    "values",
+    "def add(a, b):\n    raise StopIteration",
+    naive="all",
+)
