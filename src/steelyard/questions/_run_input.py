@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -124,7 +125,7 @@ def open_runs(inputs: Runs, reading: Reading, *, where: str = option("where")) -
         table = table_of(each_input(cast("RunsInput", inputs), reading.mapping), reading)
     chosen = sources.choose(table, reading.choice, where=where)
     if chosen.n == 0:
-        raise outside_time(table.n) if table.n else nothing_read(table.rejected)
+        raise outside_time(table.n) if table.n else nothing_read(table.rejected, table.notes)
     return evaluated_by(chosen, reading.engine)
 
 
@@ -177,13 +178,18 @@ def reading_cluster(engine: EngineName) -> Cluster | None:
     return metrics.SparkCluster(metrics.spark_session(engine))
 
 
-def nothing_read(rejected: Sequence[Rejected]) -> NoValidInputError:
-    """The error of a command that could use nothing of its input; it names the first problem."""
+def nothing_read(rejected: Sequence[Rejected], notes: Sequence[Finding] = ()) -> NoValidInputError:
+    """The error of a command that could use nothing of its input; it names the first problem, or the unused files."""
     if rejected:
         first = rejected[0]
         more = f" (and {len(rejected) - 1:,} more); no valid runs" if len(rejected) > 1 else ""
         return NoValidInputError(f"{first.reason}{more}", where=first.where, hint=first.hint)
-    return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
+    unused = next((note for note in notes if note.code == "not_used"), None)
+    if unused is None:
+        return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
+    first = str(unused.places[0].where)
+    hint = f"`steelyard mapping suggest {shlex.quote(first)}` suggests a mapping; see also: steelyard formats"
+    return NoValidInputError(f"the input contains no runs; {unused.message}", where=first, hint=hint)
 
 
 def reject_unrecognized(inputs: object) -> None:
@@ -453,7 +459,7 @@ class RecordReader:
         """Return the findings of reading, with rejected records and searched locations; no run at all is an error."""
         try:
             if not self._chooser.seen:
-                raise nothing_read(self.set_aside)
+                raise nothing_read(self.set_aside, self._notes)
             chosen = self._chooser.findings()
             if self.read_count == 0:
                 raise outside_time(self._chooser.outside)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in
-from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Rejected, Run, RunIds
+from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Place, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
 from steelyard.sources.formats._catalog import log_format_named
 from steelyard.sources.formats._file_reader import FileResult, ReadJob, read_files
@@ -28,6 +29,15 @@ Progress = Callable[[int, int], None]
 """Called with the bytes read so far and their total."""
 
 
+DATA_SUFFIXES = frozenset({
+    ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".yaml", ".yml", ".parquet", ".db", ".sqlite", ".eval",
+    ".xml",
+})  # fmt: skip
+"""Suffixes of files that may hold runs."""
+KINDS_SHOWN = 6
+"""Kinds of files that a finding names."""
+
+
 @dataclass(slots=True)
 class GatheringCount:
     """What a gathering came upon."""
@@ -40,6 +50,35 @@ class GatheringCount:
     """Files of a known tool that hold no run, such as its configuration: how many, by `tool: name of the file`."""
     archives: int = 0
     bytes: int = 0
+    _not_named: list[str] = field(default_factory=list)
+    _empty_of_runs: list[str] = field(default_factory=list)
+
+    def findings(self, *, reason: str) -> Iterator[Finding]:
+        """Which files were not used, and why: one finding for each reason, with the files by their suffix."""
+        if self._not_named:
+            suffixes = Counter(PurePath(path).suffix.lower() or "without suffix" for path in self._not_named)
+            ordered = sorted(suffixes.items(), key=lambda kind: (-kind[1], kind[0]))
+            kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in ordered[:KINDS_SHOWN])
+            more = f", {len(suffixes) - KINDS_SHOWN} more kinds" if len(suffixes) > KINDS_SHOWN else ""
+            are_data = bool(DATA_SUFFIXES & suffixes.keys())
+            files = "1 file is" if len(self._not_named) == 1 else f"{len(self._not_named):,} files are"
+            yield Finding(
+                code="not_used",
+                severity="warning" if are_data else "info",
+                message=f"{files} not used: {reason} ({kinds}{more})",
+                places=tuple(Place(where=path) for path in sorted(self._not_named, key=_is_no_data)),
+            )
+        if self._empty_of_runs:
+            count = len(self._empty_of_runs)
+            known = sorted(self.without_runs.items())[:KINDS_SHOWN]
+            kinds = ", ".join(f"{name} ({number:,})" for name, number in known)
+            files = "1 file of a known tool contains" if count == 1 else f"{count:,} files of known tools contain"
+            yield Finding(
+                code="no_runs_in_file",
+                severity="info",
+                message=f"{files} no runs: {kinds}",
+                places=tuple(Place(where=path) for path in self._empty_of_runs),
+            )
 
     def count(self, result: FileResult, file: Found) -> None:
         """One more file, and what it turned out to be."""
@@ -47,12 +86,20 @@ class GatheringCount:
             self.archives += not file.alone
         elif result.kind == "unknown":
             self.unknown.append(file.shown)
+            if not file.named:  # one that was named is rejected
+                self._not_named.append(file.shown)
         elif result.kind == "no_run":
             name = f"{result.format}: {file.path.name}"
             self.without_runs[name] = self.without_runs.get(name, 0) + 1
+            self._empty_of_runs.append(file.shown)
         elif result.format:
             self.files[result.format] = self.files.get(result.format, 0) + 1
             self.bytes += file.size
+
+
+def _is_no_data(path: str) -> bool:
+    """Whether the file can hardly contain runs, by its suffix."""
+    return PurePath(path).suffix.lower() not in DATA_SUFFIXES
 
 
 def gather(
@@ -86,6 +133,8 @@ def gather(
             yield from gathered_on(cluster, paths, How(format, mapping, progress, labels), counted)
         else:
             yield from _gathered(paths, _Reading(format, mapping, workers, progress, labels), counted, own_records)
+    reason = "unknown format" if format is None else f"not {format}"
+    yield from counted.findings(reason="not selected by the mapping" if mapping is not None else reason)
 
 
 class NamedRun(NamedTuple):
