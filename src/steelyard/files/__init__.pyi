@@ -58,3 +58,4 @@ from ._parquet import (
     parquet_frame as parquet_frame,
     parquet_rows as parquet_rows,
 )
+from ._yaml_documents import is_yaml as is_yaml

@@ -25,6 +25,7 @@ from steelyard.files._decompression import (
     zst_chunks,
 )
 from steelyard.files._file_bytes import open_file
+from steelyard.files._yaml_documents import is_yaml
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
@@ -95,9 +96,10 @@ class Extraction:
 
 
 def packing(path: Path) -> str | None:
-    """Which packing the file has."""
+    """Which packing the file has; a YAML document is read as one that holds a JSON document."""
     with open_file(path) as file:
-        return archive_kind(file.read(512))
+        kind = archive_kind(file.read(512))
+    return "yaml" if kind is None and is_yaml(path) else kind
 
 
 def extract(
@@ -118,7 +120,11 @@ def extract(
     written and the place of the break given back. `stop`, once set, ends the work (AbortedError).
     """
     extraction = Extraction(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
-    extractors: dict[str, Callable[[Path, Path, Extraction], Rejected | None]] = {"zip": _zip, "tar": _tar}
+    extractors: dict[str, Callable[[Path, Path, Extraction], Rejected | None]] = {
+        "zip": _zip,
+        "tar": _tar,
+        "yaml": _yaml,
+    }
     try:
         into.mkdir(parents=True, exist_ok=True)
         with _Unreadable(shown, "archive is corrupt or unsupported"):
@@ -348,6 +354,14 @@ def _has_end_mark(path: Path, offset: int) -> bool:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
+
+
+def _yaml(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
+    from steelyard.files._yaml_documents import yaml_as_json  # YAML is rare
+
+    place = extraction.entry(f"{path.stem}.json")
+    _write(iter([yaml_as_json(path, extraction.shown)]), into, place, extraction)
+    return None
 
 
 def _stream(path: Path, into: Path, extraction: Extraction) -> Rejected | None:

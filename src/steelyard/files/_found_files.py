@@ -161,7 +161,7 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
             archive.path.unlink()
     if broken_off is not None:
         yield broken_off
-    alone = kind in ONE_FILE
+    alone = kind in ONE_FILE or kind == "yaml"
     for item in _below(folder, budget):
         if isinstance(item, Rejected):
             continue  # nothing is closed to us that we decompressed

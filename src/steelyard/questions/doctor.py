@@ -44,6 +44,7 @@ EXTRAS = {
     "tree-sitter-language-pack": ("languages", "normalizing languages other than Python"),
     "apprise": ("notify", "notifications to many services"),
     "resvg-py": ("png", "PNG figures"),
+    "pyyaml": ("yaml", "YAML documents"),
     "starlette": ("serve", "the dashboard and API of steelyard serve"),
     "uvicorn": ("serve", "the dashboard and API of steelyard serve"),
     "duckdb": ("duckdb", "larger-than-memory tables"),

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Literal
 import msgspec
 
 from steelyard.errors import DeclarationError, UnreadableFileError
-from steelyard.files import archive_kind
+from steelyard.files import archive_kind, is_yaml
 from steelyard.records import DecodeError, Finding, Rejected
 from steelyard.sources.formats._catalog import each_log_format, formats_plugged_in, log_format_named
 from steelyard.sources.formats._log_format import (
@@ -103,7 +103,7 @@ def _mark_lost_lines(result: FileResult) -> None:
 
 def _not_read(job: ReadJob, head: Head) -> FileResult:
     """Return the rejection of a file that no format, or not the requested one, recognizes."""
-    if archive_kind(head.start):
+    if archive_kind(head.start) or (job.named and is_yaml(Path(job.path))):
         return FileResult(job.number, "archive")
     for log_format in each_log_format():
         if log_format.holds_no_run is not None and log_format.holds_no_run(head):

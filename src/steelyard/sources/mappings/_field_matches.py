@@ -336,7 +336,7 @@ def _are_verdicts(column: Column) -> bool:
 
 def may_be_task(column: Column) -> bool:
     """Whether its cells can be names of tasks: verdicts and comments are not."""
-    are_flags = all(isinstance(cell, bool) for cell in column.present)
+    are_flags = all(isinstance(cell, (bool, float)) for cell in column.present)
     is_comment = COMMENT_WORDS & set(header_words(column.name.rpartition(".")[2]))
     return not (are_flags or is_comment or _are_verdicts(column))
 

@@ -44,6 +44,8 @@ from steelyard.sources.mappings._mapping import VERSION, Field, Kind, Mapping, N
 from steelyard.sources.mappings._reader import MappedRun, read_mapped
 
 SAMPLES = 3
+LINE_CHARACTERS = 300
+"""Up to this length a run is shown."""
 MAX_TABLES = 20
 """How many files of a directory are listed."""
 KEPT_CHARACTERS = 100
@@ -295,7 +297,8 @@ def run_line(run: Run) -> str:
                 continue
             whole = inner if name == "x_" else f"{name}.{inner}" if inner else name
             parts.append(f"{whole} = {shown(cell) if isinstance(cell, str) else msgspec.json.encode(cell).decode()}")
-    return ", ".join(parts)
+    line = ", ".join(parts)
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}..."
 
 
 TASK = "task ="
@@ -371,7 +374,8 @@ class _Draft:
         """What the rows do not decide."""
         if not self.has_task:
             names = " or ".join(shown(name) for name in self._task_names())
-            yield f"Which column is the task: {names}?"
+            summary = ", or is each row the summary of many runs" if self._is_summary else ""
+            yield f"Which column is the task: {names}{summary}?"
         if self.asked:
             yield self.asked
         taken = {match.column.name for match in self.found if match.score >= SURE}
@@ -454,9 +458,21 @@ class _Draft:
             yield 'task = "$key[0]"'
             return
         yield "# The task: uncomment the correct line."
+        if self._is_summary:
+            yield "# one row per model: the whole file may be one task"
+            yield f"# {TASK} {{ value = {_toml(self.name)} }}"
         for name in self._task_names():
             yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
             yield f"# {TASK} {_toml(name)}"
+
+    @property
+    def _is_summary(self) -> bool:
+        """Whether each row has a model of its own, as a leaderboard has."""
+        models = [match.column for match in self.found if match.field == "model" and match.score >= SURE]
+        return any(
+            len(column.present) == self.layout.count == len(set(map(plain_text, column.present))) > 1
+            for column in models
+        )
 
     def _task_names(self) -> list[str]:
         """The columns that may be the task, the likeliest first."""

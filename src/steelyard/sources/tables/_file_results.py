@@ -27,7 +27,9 @@ def mapped_result(number: int, file: Found, mapping: Mapping) -> FileResult:
     """Whether the mapping reads the file; its runs are streamed as our own records are."""
     from steelyard.sources.mappings._reader import takes  # makes some twenty classes that readers of logs do not need
 
-    if packing(file.path):
+    kind = packing(file.path)
+    document = PurePath(file.shown).with_suffix(".json").name
+    if kind is not None and (kind != "yaml" or file.named or takes(mapping, document)):
         return FileResult(number, "archive")
     if file.size and (file.named or takes(mapping, PurePath(file.shown).name)):
         return FileResult(number, "own", mapping.format_name)
