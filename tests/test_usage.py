@@ -596,3 +596,16 @@ def test_usage_suggests_by_for_ccusage_subcommands(word: str, hint: str) -> None
 
 def test_usage_reports_missing_file() -> None:
     assert steelyard("usage", "nofile").stderr == "steelyard: nofile: no such file or directory\n"
+
+
+def test_token_columns_of_a_narrow_table_add_up(tmp_path: Path) -> None:
+    kinds = {name: 10**place for place, name in enumerate(TOKEN_KINDS, 2)}
+    lines = [
+        {"task": f"t{n}", "agent": f"agent-with-a-long-name-{n}", "model": "gpt-4o", "usage": kinds} for n in range(12)
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for width in range(60, 180, 10):
+        done = steelyard("usage", str(tmp_path / "runs.jsonl"), "--by", "agent,model", COLUMNS=str(width))
+        heading = " ".join(done.stdout.split("─")[0].split())
+        seen = [name.split("_")[0] in heading for name in TOKEN_KINDS]
+        assert all(seen) or not any(seen), width

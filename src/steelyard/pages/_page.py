@@ -65,6 +65,8 @@ class Column:
     """Color of each row's text in a terminal."""
     spare: int = 0
     """When the column leaves a narrow terminal: the highest first, 0 never."""
+    leaves_with: str = ""
+    """The sum that it is a part of: such columns leave together, so that what is shown adds up."""
     legend: str = ""
     """What its marks mean; shown below the table with the column."""
     instead: Callable[[], str] | None = None

@@ -99,6 +99,7 @@ class _Column:
     spare: int
     legend: str = ""
     instead: str = ""
+    leaves_with: str = ""
 
     @cached_property
     def heading_lines(self) -> list[str]:
@@ -126,13 +127,15 @@ class TextTable:
         spare: int = 0,
         legend: str = "",
         instead: str = "",
+        leaves_with: str = "",
     ) -> None:
         """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table.
 
-        `legend` is printed below the table if the column is shown, `instead` if it is dropped.
+        `legend` is printed below the table if the column is shown, `instead` if it is dropped. Columns that name the same
+        sum in `leaves_with` leave together.
         """
         lines = "\n".join(clean(line) for line in heading.split("\n"))
-        self.columns.append(_Column(lines, justify == "right", spare, clean(legend), clean(instead)))
+        self.columns.append(_Column(lines, justify == "right", spare, clean(legend), clean(instead), leaves_with))
 
     def lines(self, width: int | None, *, color: bool = False) -> Iterator[str]:
         """The table, at most so wide; None is as wide as numbers and words need."""
@@ -172,7 +175,12 @@ class TextTable:
             spare = max(shown, key=lambda number: (number in self._unknown, self.columns[number].spare, number))
             if not self.columns[spare].spare and spare not in self._unknown:
                 return [], []
-            shown.remove(spare)
+            together = self.columns[spare].leaves_with
+            shown = [
+                number
+                for number in shown
+                if number != spare and not (together and self.columns[number].leaves_with == together)
+            ]
         return [], []
 
     def _is_better_transposed(self, left: int, kept: int, width: int) -> bool:
@@ -441,6 +449,7 @@ def text_table(table: PageTable, *, everything: bool = False) -> TextTable:
             spare=column.spare,
             legend=column.legend,
             instead=column.instead() if column.instead else "",
+            leaves_with=column.leaves_with,
         )
     rows = table.rows if everything or table.terminal_rows is None else min(table.rows, table.terminal_rows)
     for row in range(rows):

@@ -284,7 +284,9 @@ def _columns(answer: UsageSummary) -> list[Column]:
             title = name.removeprefix("total_").removesuffix("_tokens").replace("_", " ")
             column = pages.count_column(name, title, numbers[:-1])
             foot = pages.DASH if numbers[-1] is None else f"{numbers[-1]:,}"
-            columns.append(replace(column, spare=SPARE.index(name) + 1, foot=foot if has_foot else ""))
+            part_of = "total_tokens" if name in TOKEN_KINDS else ""
+            spare = SPARE.index(name) + 1
+            columns.append(replace(column, spare=spare, leaves_with=part_of, foot=foot if has_foot else ""))
     return columns
 
 
