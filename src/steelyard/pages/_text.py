@@ -131,8 +131,8 @@ class TextTable:
     ) -> None:
         """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table.
 
-        `legend` is printed below the table if the column is shown, `instead` if it is dropped. Columns that name the same
-        sum in `leaves_with` leave together.
+        `legend` is printed below the table if the column is shown, `instead` if it is dropped. Columns with the same
+        `leaves_with` leave together.
         """
         lines = "\n".join(clean(line) for line in heading.split("\n"))
         self.columns.append(_Column(lines, justify == "right", spare, clean(legend), clean(instead), leaves_with))

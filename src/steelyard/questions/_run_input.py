@@ -187,9 +187,9 @@ def nothing_read(rejected: Sequence[Rejected], notes: Sequence[Finding] = ()) ->
     unused = next((note for note in notes if note.code == "not_used"), None)
     if unused is None:
         return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
-    first = str(unused.places[0].where)
-    hint = f"`steelyard mapping suggest {shlex.quote(first)}` suggests a mapping; see also: steelyard formats"
-    return NoValidInputError(f"the input contains no runs; {unused.message}", where=first, hint=hint)
+    path = str(unused.places[0].where)
+    hint = f"`steelyard mapping suggest {shlex.quote(path)}` suggests a mapping; see also: steelyard formats"
+    return NoValidInputError(f"the input contains no runs; {unused.message}", where=path, hint=hint)
 
 
 def reject_unrecognized(inputs: object) -> None:
