@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from commands import steelyard
 from format_laws import check_cut_records, cut_records, outcome_of_paths, tokens_by_kind
 from steelyard.records import Run
-from steelyard.sources import log_formats
+from steelyard.sources import gather, log_formats
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 SESSIONS = sorted(
@@ -105,3 +106,35 @@ def test_the_law_of_cut_records_can_fail(tmp_path: Path, monkeypatch: pytest.Mon
 def test_records_of_documents_are_elements_of_their_lists() -> None:
     assert len(list(cut_records(b'{"id": 1, "messages": [{"a": 1}, {"b": 2}], "n": [1, 2]}'))) == 2
     assert len(list(cut_records(b'{"id": 1}\n{"id": 2}\n{"id": 3}\n'))) == 2
+
+
+@pytest.mark.parametrize("name", ["claude-code/session.jsonl", "codex/rollout.jsonl", "qwen-code/chat.jsonl"])
+def test_a_log_whose_last_line_is_being_written_is_noted(name: str, tmp_path: Path) -> None:
+    lines = (SAMPLES / name).read_bytes().splitlines(keepends=True)
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join([*lines[:-2], lines[-2][: len(lines[-2]) // 2]]))
+    for command in ("read", "usage"):
+        done = steelyard(command, str(path))
+        assert done.status == 0, done.stderr
+        assert "the log ends within this line" in done.stderr
+    (run,) = outcome_of_paths([path])
+    assert (run.provenance or {})["usage"] == "lower_bound"
+    path.write_bytes(b"".join([*lines[:-2], lines[-2][: len(lines[-2]) // 2] + b"\n", lines[-1]]))
+    assert steelyard("read", str(path)).status == 1  # a line in the middle was lost
+
+
+def test_event_files_of_openhands_belong_to_their_conversation(tmp_path: Path) -> None:
+    shutil.copy(SAMPLES / "openhands" / "base_state.json", tmp_path)
+    (tmp_path / "events").mkdir()
+    paths = [tmp_path / "base_state.json"]
+    for number in range(3):
+        paths.append(tmp_path / "events" / f"event-0000{number}-x.json")
+        paths[-1].write_text(
+            f'{{"id": "e{number}", "timestamp": "2026-06-01T08:00:0{number}", "source": "agent", "kind": "ActionEvent",'
+            f' "tool_call_id": "c{number}"}}',
+            encoding="utf-8",
+        )
+    items = list(gather(paths, workers=1))
+    assert [type(item).__name__ for item in items] == ["PlacedRun"]
+    (run,) = outcome_of_paths(paths)
+    assert run.tool_calls == 3

@@ -89,13 +89,29 @@ def read_file(job: ReadJob) -> FileResult:
     except OSError as error:
         result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
     if result.rejected and result.parts:
+        _note_unfinished_line(result, path)
         _mark_lost_lines(result)
     return result
 
 
+def _note_unfinished_line(result: FileResult, path: Path) -> None:
+    """Make a note of the last line of a session's log that ends within it: it is being written, or its writer died."""
+    last = result.rejected[-1]
+    if last.code != "cut_off" or result.format is None or log_format_named(result.format).kind != "sessions":
+        return
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) in b"\n}":
+            return  # it is a line before the last
+    result.rejected.pop()
+    message = "the log ends within this line, as while its session runs or after a crash; its numbers are lower bounds"
+    result.findings.append(Finding(code="unfinished_log", severity="info", message=message, where=last.where))
+    result.parts = [msgspec.structs.replace(part, unfinished=True) for part in result.parts]
+
+
 def _mark_lost_lines(result: FileResult) -> None:
     """Marks the sessions of a log some of whose lines were rejected."""
-    if result.format is not None and log_format_named(result.format).kind == "sessions":
+    if result.rejected and result.format is not None and log_format_named(result.format).kind == "sessions":
         result.parts = [
             part if part.is_one_record else msgspec.structs.replace(part, lacks_lines=True) for part in result.parts
         ]

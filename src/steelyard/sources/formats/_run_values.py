@@ -261,7 +261,7 @@ _INFRASTRUCTURE = (
     rf"|^\W*(?:{_STATUS})\b"
     rf"|\b(?:{_STATUS})\W{{1,3}}(?:unauthorized|forbidden|too many|internal|bad gateway|service|gateway|overloaded)"
     r"|(?:authentication|permissiondenied|ratelimit|internalserver|serviceunavailable|apiconnection|apitimeout)_?error"
-    r"|overloaded_error|connection error|fetch failed|econnrefused|econnreset|enotfound"
+    r"|\boverloaded(?:_error)?\b|connection error|fetch failed|econnrefused|econnreset|enotfound"
 )
 """A rejected key, a rate limit, a broken server or none at all: the agent could do nothing about it."""
 
@@ -275,6 +275,8 @@ def failure_of(
     'infrastructure'
     >>> failure_of({"name": "APIError", "data": {"message": "slow down", "statusCode": 429}})
     Failure(cause='infrastructure', message='APIError: slow down')
+    >>> failure_of("API Error: Overloaded").cause
+    'infrastructure'
     >>> failure_of("read 500 files").cause
     'unknown'
     """

@@ -165,6 +165,8 @@ _ROW = msgspec.json.Decoder(Row)
 _EVENTS = msgspec.json.Decoder(list[Event])
 _EVENT = msgspec.json.Decoder(Event)
 _CONVERSATION = msgspec.json.Decoder(Conversation)
+EVENTS = "events"
+"""The folder of a conversation with a file for each event."""
 MAX_EVENTS = 100_000
 """Maximum number of event files read per conversation."""
 IDLE = frozenset({"message", "system", "change_agent_state", "recall", "null", "think", "finish"})
@@ -178,6 +180,11 @@ def recognizes(head: Head) -> bool:
     if head.has("id", "agent.llm"):  # fields after the agent may be outside the part that is looked at
         return "stats.usage_to_metrics" in head.shape or len(head.start) >= HEAD_BYTES
     return head.has("[].source", "[].timestamp") and (head.has("[].action") or head.has("[].observation"))
+
+
+def holds_no_run(head: Head) -> bool:
+    """Whether the file is an event of a conversation, which is read with the conversation's state."""
+    return head.path.parent.name == EVENTS and head.has("id", "timestamp", "source")
 
 
 def read(path: Path) -> Iterator[ReadItem]:
@@ -229,7 +236,7 @@ def _conversation(state: Conversation, path: Path) -> RunPart:
         experiment=folder_name(state.workspace.working_dir if state.workspace else None),
         success=True if state.execution_status == "finished" else None,
     )
-    return msgspec.structs.replace(part, run=run, line=None)
+    return msgspec.structs.replace(part, run=run, line=None, unfinished=state.execution_status == "running")
 
 
 def _added(totals: list[Tokens]) -> Tokens:
@@ -240,7 +247,7 @@ def _added(totals: list[Tokens]) -> Tokens:
 
 def _events(path: Path) -> Iterator[Event]:
     """The conversation's events, those that can be read; no token hangs on one of them."""
-    files = sorted(path.parent.joinpath("events").glob("event-*.json"))
+    files = sorted(path.parent.joinpath(EVENTS).glob("event-*.json"))
     for file in files[:MAX_EVENTS]:
         try:
             if file.is_file() and not file.is_symlink():
@@ -331,5 +338,6 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    holds_no_run=holds_no_run,
     kept_by=LogLocations("OpenHands CLI", _places),
 )

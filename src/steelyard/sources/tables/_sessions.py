@@ -460,7 +460,8 @@ def with_totals(session: Building) -> None:
     if session.unfinished or session.started - session.contains or _lacks_tokens(session.run.calls or ()):
         known = {name for name in _SUMMED if getattr(session.run, name) is not None}
         known |= {"usage"} if session.run.total_usage is not None else set()
-        session.how(**dict.fromkeys(known, "lower_bound"))
+        at_least: dict[str, Provenance | None] = dict.fromkeys(known, "lower_bound")
+        session.how(**at_least)
     elif session.lacks_lines:
         _say_at_least(session)
 
