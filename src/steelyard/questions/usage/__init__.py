@@ -168,13 +168,18 @@ class UsageSums:
         reader.set_aside = counted
         return [msgspec.structs.replace(finding, severity="info") for finding in set_aside_findings(later)]
 
+    def _unfinished_logs(self, findings: Sequence[Finding]) -> int:
+        """How many logs end within a line that may be of the requested time."""
+        places = [finding.where or "" for finding in findings if finding.code == "unfinished_log"]
+        return sum(not self._begins_later.get(place.rpartition(":")[0], False) for place in places)
+
     def summary(
         self, findings: Sequence[Finding], *, rejected_count: int = 0, searched_paths: tuple[LogLocation, ...] = ()
     ) -> UsageSummary:
         """What all runs came to."""
         self._custom_fields.check()
         options, question, tally = self._options, self._question, self._tally
-        tally.add_rejected(rejected_count)
+        tally.add_rejected(rejected_count + self._unfinished_logs(findings))
         days, total = tally.days(), tally.total
         answer = UsageSummary(
             by=question.by,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -144,17 +145,15 @@ def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
 
 
 def _session_at_the_time(nameless: Building, buildings: Sequence[Building]) -> str | None:
-    """The one session of the same tool that ran while this log was written and used as many tokens, or more."""
-    run = nameless.run
-    others = {
-        other.run.id: tokens_in(other.run.usage)
+    """The one session of the same tool that ran while this log was written, and whose first calls used its tokens."""
+    tokens = tokens_in(nameless.run.usage)
+    same = {
+        other.run.id
         for other in buildings
-        if other.family == nameless.family and other.run.id is not None and _is_within(run, other.run)
+        if other.family == nameless.family and other.run.id is not None and _is_within(nameless.run, other.run)
+        if tokens in accumulate((tokens_in(call.usage) for call in other.run.calls or ()), initial=0)
     }
-    same = [id_ for id_, tokens in others.items() if tokens == tokens_in(run.usage)] or [
-        id_ for id_, tokens in others.items() if tokens > tokens_in(run.usage)
-    ]
-    return same[0] if len(same) == 1 else None
+    return same.pop() if len(same) == 1 else None
 
 
 MARGIN = timedelta(seconds=5)
