@@ -113,7 +113,7 @@ test-agents: $(STAMP) ## install pinned agents, run each in the sandbox against 
 long: $(BROWSER) $(API) $(SPARK) mutants test-pythons ## run the long tests: simulations, fuzzing, crash series, mutants, agents, every Python
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents and not spark" --ignore=tests/arena/test_soak.py
 	$(BIN)/python -m pytest -q -p no:xdist -m long tests/arena/test_soak.py
-	$(MAKE) test-agents NEWEST="gemini-cli opencode mini-swe-agent aider openhands"
+	$(MAKE) test-agents NEWEST="claude-code codex gemini-cli opencode mini-swe-agent aider openhands"
 	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena

@@ -249,6 +249,9 @@ def test_a_model_that_refuses_is_no_fault_of_the_agent(name: str, status: int, l
     assert run.tool_calls == 0
     if facts.tells_failure:
         assert run.failure is not None
-        assert (run.outcome, run.failure.cause) == ("errored", "infrastructure")
+        was_stopped = made.executed.evidence.ended_by == "endpoint"  # so its log may say that it was interrupted
+        causes = {"infrastructure", "cancelled"} if was_stopped else {"infrastructure"}
+        assert run.outcome == "errored"
+        assert run.failure.cause in causes
     else:
         assert (run.outcome, run.failure) == ("not_scored", None)

@@ -289,7 +289,8 @@ class Gate:
                 self.log.reject("too_many_calls")
             if self.log.rejection is not None:
                 reason = REJECTIONS.get(self.log.rejection, self.log.rejection)
-                return await agent.send_error(400, f"no more calls: {reason}", NO_RETRY)
+                status = 401 if self.log.rejection == KEY_REJECTED else 400  # what the agent's log then tells
+                return await agent.send_error(status, f"no more calls: {reason}", NO_RETRY)
             if not request.generates:
                 return await self._passed_on(exchange)
             return await self._metered(exchange, waited_seconds)
