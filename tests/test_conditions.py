@@ -11,6 +11,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from steelyard.errors import UnknownNameError
+from steelyard.questions.measure import Statistics
 from steelyard.records import Conditions, Run
 from steelyard.sources import PlacedRun, gather
 
@@ -146,6 +147,33 @@ def test_harbor_states_limits_and_settings(tmp_path: Path) -> None:
         agent_version="1.0",
         settings={"environment": "docker", "temperature": 1.0},
     )
+
+
+def test_an_inspect_log_of_the_header_alone_names_its_samples(tmp_path: Path) -> None:
+    log: dict[str, Any] = {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "task": "q",
+            "model": "m",
+            "eval_id": "e",
+            "dataset": {"sample_ids": [1, "b"]},
+            "config": {"epochs": 2},
+        },
+        "results": {
+            "total_samples": 4,
+            "completed_samples": 4,
+            "scores": [{"name": "s", "metrics": {"accuracy": {"value": 0.5}}}],
+        },
+    }
+    (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
+    done = steelyard("read", str(tmp_path / "log.json"), "--json")
+    report = json.loads(done.stdout)
+    assert (done.status, report["total"]["runs"]) == (0, 4)
+    assert {finding["code"] for finding in report["findings"]} >= {"incomplete_log", "stated_accuracy"}
+    measured = sy.measure(tmp_path).groups[0].metrics["pass_rate"]
+    assert isinstance(measured, Statistics)
+    assert (measured.mean, measured.missing) == (None, 4)
 
 
 def test_inspect_states_limits_and_settings(tmp_path: Path) -> None:

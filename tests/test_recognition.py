@@ -132,3 +132,19 @@ def test_a_file_past_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("os.read", lambda *_: pytest.fail("it was read"))
     with pytest.raises(InputLimitError):
         whole_file(path, limit=Limit("it is long", default=5))
+
+
+@pytest.mark.parametrize("size", [10, 70_000, 1_000_000])
+def test_a_long_text_does_not_hide_the_keys_after_it(size: int, tmp_path: Path) -> None:
+    patch = '+ line with "quotes" and \\ signs\n' * (size // 30)
+    info = {"submission": patch, "exit_status": "submitted", "model_stats": {"instance_cost": 0.5, "api_calls": 2}}
+    step = {"action": "ls", "observation": "x", "response": "r", "thought": "t", "state": {}}
+    path = tmp_path / "demo__parcels-1.traj"
+    path.write_text(json.dumps({"environment": patch, "info": info, "trajectory": [step]}), encoding="utf-8")
+    numbers = [0.5] * (size // 4)
+    listed = tmp_path / "listed.traj"
+    listed.write_text(json.dumps({"numbers": numbers[:9000], "info": info, "trajectory": [step]}), encoding="utf-8")
+    for file in (path, listed):
+        declared = recognized(head_of(file))
+        assert declared is not None
+        assert declared.name == "swe-agent"

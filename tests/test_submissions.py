@@ -309,7 +309,9 @@ def test_records_of_two_agents_with_the_same_bytes_both_count(tmp_path: Path) ->
     for agent in ("a", "b"):
         put(tmp_path / agent / "runs.jsonl", json.dumps({"task": "t", "passed": True}) + "\n")
     assert sy.read(tmp_path).n == 1
-    assert sy.read(tmp_path, set="agent={folder}").n == 2
+    labeled = sy.read(tmp_path, set="agent={folder}")
+    assert labeled.n == 2
+    assert "alike" not in {finding.code for finding in labeled.findings}  # runs of two agents are no attempts
 
 
 def test_order_of_files_makes_no_difference(tmp_path: Path) -> None:

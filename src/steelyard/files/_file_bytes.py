@@ -62,8 +62,11 @@ _JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
 """An object or a list of objects; a bracket alone may also begin a table of TOML."""
 
 
-def beginning_of(path: Path) -> bytes:
+def beginning_of(path: Path, length: int = HEAD_BYTES) -> bytes:
     """The first bytes of the file, by which it is recognized. A small file is cached for the read of all of it."""
+    if length > HEAD_BYTES:
+        with path.open("rb") as file:
+            return file.read(length)
     handle, status = open_handle(path)
     try:
         size = status.st_size

@@ -7,7 +7,7 @@ in, so splitting a file changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -198,7 +198,10 @@ class RunIds:
     ['a', None]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, labels_of: Callable[[str], str] | None = None) -> None:
+        """The labels of a path, as one text, tell records apart that are equal otherwise."""
+        self._labels_of = labels_of
+        self._labeled: set[tuple[bytes, str]] = set()
         self._content: dict[str, bytes | Run] = {}
         """The beginning of the digest of what was read under each id, or the record itself where it is held anyway."""
         self._nameless: dict[bytes, int] = {}
@@ -223,7 +226,7 @@ class RunIds:
         content = digest[:CONTENT_BYTES]
         before = self._content.setdefault(id_, content)
         if before is content:
-            if again:
+            if given is None and self._is_alike(digest, path, again):
                 self._alike.add(path, line, f"attempt {again + 1}")
             return id_
         if content == (content_digest(before)[:CONTENT_BYTES] if isinstance(before, Run) else before):
@@ -236,6 +239,15 @@ class RunIds:
             hint="use a unique id per run",
             code="id_conflict",
         )
+
+    def _is_alike(self, digest: bytes, path: str, again: int) -> bool:
+        """Whether an equal record with the same labels was read before."""
+        if self._labels_of is None:
+            return again > 0
+        key = digest, self._labels_of(path)
+        is_known = key in self._labeled
+        self._labeled.add(key)
+        return is_known
 
     def _next_name(self, digest: bytes) -> tuple[str, int]:
         """The name of a record without one: the second of two equal records is another attempt."""

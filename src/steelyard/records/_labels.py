@@ -119,7 +119,7 @@ class Labeler:
     """Labels for a stream of runs, with findings at the end about replaced values."""
 
     def __init__(self, labels: Labels) -> None:
-        self._labels = labels
+        self.labels = labels
         self._values: dict[str, dict[str, Any] | DecodeError] = {}  # Any: values of a record's fields
         self._replaced = FilePlaces()
 
@@ -127,7 +127,7 @@ class Labeler:
         """Return the labels of the path's runs, each path looked at once; raise DecodeError if one is missing."""
         if path not in self._values:
             try:
-                self._values[path] = self._labels.values(path)
+                self._values[path] = self.labels.values(path)
             except DecodeError as error:
                 self._values[path] = error
         values = self._values[path]
@@ -137,7 +137,7 @@ class Labeler:
 
     def label(self, run: Run, path: str, line: int | None) -> Run | Rejected:
         """The run with its labels; rejected where they do not fit it."""
-        if not self._labels:
+        if not self.labels:
             return run
         try:
             values = dict(self.values(path))
@@ -148,7 +148,7 @@ class Labeler:
             return Rejected(path=path, line=line, reason=error.reason, hint=error.hint)
         except ValueError as error:  # a tier that the run's own scheme does not have
             return Rejected(path=path, line=line, reason=f"label: {error}")
-        for key, _ in self._labels.texts:
+        for key, _ in self.labels.texts:
             before, now = _stated(run, key), _stated(labeled, key)
             if before not in (None, now) and key not in _ALWAYS_STATED:
                 self._replaced.add(path, line, f"the label replaces {key} {str(before)[:80]!r} with {str(now)[:80]!r}")

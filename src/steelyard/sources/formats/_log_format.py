@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"
 FormatKind = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
 Precedence = Literal["first", "normal", "last"]
 SQLITE = b"SQLite format 3\0"
+LONG_HEAD_BYTES = 4 << 20
+"""How far the keys of a JSON value are looked for."""
+_STRING = re.compile(rb'"((?:[^"\\]|\\.){0,400})[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+"""A JSON string, of which the shape needs the beginning."""
 NOT_SEEN = " (not tested on real files)"
 
 
@@ -95,8 +100,19 @@ class Head:
 
     @cached_property
     def shape(self) -> dict[str, Any]:  # Any: JSON scalars
-        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; it may be cut."""
-        return shape_of(self.text) if self.text[:1] in (b"{", b"[") else {}
+        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; it may be cut.
+
+        A long text, such as a patch, does not hide the keys after it.
+        """
+        if self.text[:1] not in (b"{", b"["):
+            return {}
+        if len(self.start) < HEAD_BYTES or b"\n{" in self.start:  # the whole file, or the first of many values
+            return shape_of(self.text)
+        try:
+            start = beginning_of(self.path, LONG_HEAD_BYTES)
+        except (OSError, UnreadableFileError):
+            return shape_of(self.text)
+        return shape_of(_STRING.sub(rb'"\1"', start.removeprefix(b"\xef\xbb\xbf").lstrip())[:HEAD_BYTES])
 
     @cached_property
     def records(self) -> Records:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, number, problem, unreadable
+from steelyard.files import ZipLog, amount, beginning_of, count, decoded, document, label, number, problem, unreadable
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
@@ -39,6 +39,7 @@ from steelyard.sources.formats._stated_figures import stated_accuracy
 NAME = "inspect"
 HEADERS = ("header.json", "_journal/start.json")
 """The header is written last; a log that broke off has only the journal's start."""
+MAX_EPOCHS = 1000
 PASSES = {"C": True, "I": False, "P": False, "N": False, "correct": True, "incorrect": False}
 
 
@@ -140,6 +141,7 @@ class Eval(msgspec.Struct, kw_only=True):
     solver: str | None = None
     model_base_url: str | None = None
     config: Any = None  # Any: limits of the evaluation
+    dataset: Any = None  # Any: what was evaluated
     model_generate_config: Any = None  # Any: sampling settings
     packages: Any = None  # Any: versions by package
 
@@ -236,7 +238,39 @@ def _items(log: Log, samples: Iterable[Sample | Rejected], path: str) -> Iterato
         part = _part(log, sample, path, about)
         verdicts.append(part.run.passed)
         yield part
+    if not verdicts:
+        for run in _unrecorded(log, path, about):
+            verdicts.append(None)
+            yield run
+        yield from _summary(log, [], path)
+        return
     yield from _summary(log, verdicts, path)
+
+
+def _unrecorded(log: Log, path: str, about: dict[str, Any]) -> Iterator[RunPart]:
+    """The runs of a log that has only its header: which samples were evaluated is known, their results are not."""
+    dataset, config = (_object(value) for value in (log.eval.dataset, log.eval.config))
+    samples = dataset.get("sample_ids")
+    epochs = count(config.get("epochs")) or 1
+    done = log.results is not None and bool(log.results.completed_samples)
+    named = [each for each in samples if isinstance(each, (int, str))] if isinstance(samples, list) and done else []
+    for sample in named:
+        for epoch in range(1, min(epochs, MAX_EPOCHS) + 1):
+            run = run_from(
+                format=NAME,
+                path=path,
+                how={"usage": "unknown", "cost_usd": "unknown", "passed": "unknown"},
+                id=label(f"{_group(log)}/{sample}/{epoch}"),
+                **about,
+                task=label(f"{log.eval.task}/{sample}"),
+                attempt=epoch,
+                outcome="not_scored",
+            )
+            yield RunPart(run=run, path=path, role="owner")
+
+
+def _group(log: Log) -> str:
+    return log.eval.eval_id or log.eval.run_id or log.eval.task
 
 
 def _header(archive: ZipLog, path: Path) -> Log:
@@ -274,7 +308,7 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, Any]) -> RunPart
         events = sample.events or (sample.transcript.events if sample.transcript else [])
         earliest, latest = first_and_last([event.timestamp for event in events])
         started, ended = started or earliest, ended or latest
-    group = log.eval.eval_id or log.eval.run_id or log.eval.task
+    group = _group(log)
     run = run_from(
         format=NAME,
         path=path,

@@ -1,4 +1,6 @@
-"""promptfoo results: the JSON document, or the same rows as JSON Lines. A row is a run of a provider on a test.
+"""promptfoo results: the JSON document, the summary of earlier versions, or the same rows as a list or as JSON Lines.
+
+A row is a run of a provider on a test.
 
 Repetitions (`--repeat`) are tests of their own that nothing ties together, so rows with the same prompt, provider,
 variables and assertions are attempts, numbered in the order of the tests. `tokenUsage.cached` counts answers from
@@ -81,10 +83,11 @@ class Prompt(msgspec.Struct):
     label: str | None = None
 
 
-class Response(msgspec.Struct):
-    """The answer, of which only its origin is used."""
+class Response(msgspec.Struct, rename="camel"):
+    """The answer, of which only its origin and its tokens are used."""
 
     cached: bool | None = None
+    token_usage: Tokens | None = None
 
 
 class Row(msgspec.Struct, rename="camel"):
@@ -148,22 +151,46 @@ class Evaluation(msgspec.Struct, rename="camel"):
 
 
 _DOCUMENT = msgspec.json.Decoder(Evaluation)
+_SUMMARY = msgspec.json.Decoder(Results)
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_ROW_KEYS = ("vars", "success", "provider")
+"""What every version writes of a row."""
 _ROW = msgspec.json.Decoder(Row)
 
 
 def recognizes(head: Head) -> bool:
     """A document with an `evalId` and versioned results, or lines that number their test and prompt."""
-    if head.has("evalId", "results.version") and ("results.prompts" in head.shape or "results.results" in head.shape):
-        return True
-    return head.has("promptIdx", "promptId", "provider", "latencyMs")
+    return _layout(head) is not None
+
+
+def _layout(head: Head) -> str | None:
+    """How the rows are stored."""
+    shape = head.shape
+    if "results.version" in shape and ("results.prompts" in shape or "results.results" in shape):
+        is_tool = "evalId" in shape or all(f"results.results[].{key}" in shape for key in _ROW_KEYS)
+        return "document" if is_tool else None
+    if all(f"results[].{key}" in shape for key in _ROW_KEYS) and (
+        "results[].gradingResult" in shape or "results[].latencyMs" in shape
+    ):
+        return "summary"
+    if all(f"[].{key}" in shape for key in (*_ROW_KEYS, "prompt")) and (
+        "[].gradingResult" in shape or "[].latencyMs" in shape
+    ):
+        return "list"
+    return "lines" if head.has("promptIdx", "promptId", "provider", "latencyMs") else None
 
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per row, and what the file states of them."""
     evaluation = Evaluation(Results())
     rows: list[tuple[int | None, Row]] = []
-    if head_of(path).has("evalId"):
-        evaluation = document(path, _DOCUMENT)
+    layout = _layout(head_of(path))
+    if layout != "lines":
+        if layout == "list":
+            evaluation = Evaluation(Results(results=document(path, _LIST)))
+        else:
+            is_summary = layout == "summary"
+            evaluation = Evaluation(document(path, _SUMMARY)) if is_summary else document(path, _DOCUMENT)
         for number, raw in enumerate(evaluation.results.results, 1):
             try:
                 rows.append((None, decoded(bytes(raw), _ROW)))
@@ -246,6 +273,9 @@ def _failure(row: Row) -> Failure:
 def _usage(row: Row) -> Usage | None:
     """The tokens; all zeros mean that nothing was counted, or that a broken assertion took the counts with it."""
     used = row.token_usage or Tokens()
+    answered = row.response.token_usage if row.response else None
+    if answered is not None and not used.total and not used.prompt and not used.completion:
+        used = answered  # earlier versions state them with the answer alone, later ones after a broken assertion
     if not used.prompt and not used.completion:
         total = used.total or used.cached
         return Usage(total_tokens=total) if total else None

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.files import parquet_frame
-from steelyard.records import CONTENT_BYTES, Finding, Rejected, RunIds, content_digest
+from steelyard.records import CONTENT_BYTES, NO_LABELS, Finding, Labels, Rejected, RunIds, content_digest
 from steelyard.sources.formats._run_records import run_of_row
 from steelyard.sources.tables._row_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
@@ -31,7 +31,7 @@ class Duplicates:
     findings: tuple[Finding, ...] = ()
 
 
-def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
+def without_duplicates(frame: pl.LazyFrame, labels: Labels = NO_LABELS) -> Duplicates:
     """The frame with each run once. The first of two records with the same id stays."""
     schema = frame.collect_schema()
     if "id" not in schema:
@@ -44,10 +44,10 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
         return Duplicates(frame)
     names = _names(numbered, nameless, twice)
     wanted = names.filter(pl.col("id").is_duplicated())[ROW]
-    admitted = _Admission(numbered, wanted, nameless)
+    admitted = _Admission(numbered, wanted, nameless, labels)
     taken = _named(numbered, list(admitted.renamed.values()))
     if not taken.is_in(wanted.implode()).all():  # a record was given the very id that the next of equal ones gets
-        admitted = _Admission(numbered, pl.concat([wanted, taken]).unique(), nameless)
+        admitted = _Admission(numbered, pl.concat([wanted, taken]).unique(), nameless, labels)
     kept = _with_new_ids(frame.with_row_index(ROW), admitted.renamed)
     kept = kept.filter(~pl.col(ROW).is_in(pl.Series(admitted.dropped, dtype=pl.UInt32).implode()))
     return Duplicates(kept.drop(ROW), tuple(admitted.rejected), tuple(admitted.ids.findings()))
@@ -56,8 +56,10 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
 class _Admission:
     """Answers of `RunIds` for some rows, asked in their order."""
 
-    def __init__(self, numbered: pl.LazyFrame, wanted: pl.Series, nameless: dict[int, bytes]) -> None:
-        self.ids = RunIds()
+    def __init__(
+        self, numbered: pl.LazyFrame, wanted: pl.Series, nameless: dict[int, bytes], labels: Labels = NO_LABELS
+    ) -> None:
+        self.ids = RunIds(labels.key if labels else None)
         self.renamed: dict[int, str] = {}
         self.dropped: list[int] = []
         self.rejected: list[Rejected] = []

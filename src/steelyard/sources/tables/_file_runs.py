@@ -152,7 +152,7 @@ class NamedRun(NamedTuple):
 
 def each_once(gathered: Iterable[Gathered], labels: Labels = NO_LABELS) -> Iterator[NamedRun | Rejected | Finding]:
     """Each run once, under its id and with its labels; at the end the findings about them."""
-    ids, labeler = RunIds(), Labeler(labels)
+    ids, labeler = RunIds(labels.key if labels else None), Labeler(labels)
     for item in gathered:
         if not isinstance(item, PlacedRun):
             yield item

@@ -261,7 +261,7 @@ class TableBuilder:
         spooled = self._spool.frame()
         if spooled is None:
             return
-        deduplicated = without_duplicates(spooled)
+        deduplicated = without_duplicates(spooled, self._labeler.labels)
         for rejected in deduplicated.rejected:
             self.reject(rejected)
         self._notes += deduplicated.findings
