@@ -130,3 +130,43 @@ def test_the_published_figures_come_out_with_unscored_runs_failed() -> None:
     assert place.score.estimate == pytest.approx(0.1925, abs=1e-12)
     for k, published in ((2, 0.2725), (4, 0.3575), (5, 0.3875)):
         assert place.pass_at_k[str(k)].estimate == pytest.approx(published, abs=1e-9)
+
+
+def scylla(folder: Path, *, judges: bool) -> list[Finding]:
+    """Two runs: the first passed with a score below 0.6, the second agrees with its score."""
+    head = "experiment,agent_model,tier,subtest,run_number,score,impl_rate,passed,grade,cost_usd,duration_seconds,"
+    head += "input_tokens,output_tokens,cache_creation_tokens,cache_read_tokens,total_tokens,exit_code"
+    rows = [
+        "e-test-001,m,T0,00,1,0.55,0.9,True,C,0.1,5,1,1,1,1,4,0",
+        "e-test-001,m,T0,00,2,0.9,0.5,True,A,0.1,5,1,1,1,1,4,0",
+    ]
+    (folder / "runs.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    if judges:
+        head = "experiment,agent_model,tier,subtest,run_number,judge_model,judge_number,judge_score,judge_impl_rate,"
+        head += "judge_passed,judge_grade,judge_is_valid,judge_reasoning"
+        votes = [(1, 0.7, True), (1, 0.65, True), (1, 0.3, False), (2, 0.9, True)]
+        rows = [
+            f"e-test-001,m,T0,00,{run},j{n},{n},{score},,{vote},C,True,r" for n, (run, score, vote) in enumerate(votes)
+        ]
+        (folder / "judges.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return list(sy.measure(folder).findings)
+
+
+@pytest.mark.parametrize("judges", [False, True])
+def test_scyllas_own_score_is_checked_whether_judges_are_known(judges: bool, tmp_path: Path) -> None:
+    found = the("score_contradicts_verdict", scylla(tmp_path, judges=judges))
+    # 0.55 is below 0.6 and passed; the second run's impl_rate of 0.5 is no score
+    assert [place.message for place in found.places] == ["pass_rate 1.0, score 0.55, stated_impl_rate 0.9"]
+    assert sy.read(tmp_path).to_polars()["score"].to_list() == [0.55, 0.9]
+
+
+def test_kruskal_wallis_of_any_metric_is_in_the_ranking() -> None:
+    runs = [
+        {"task": f"t{n}", "agent": agent, "passed": True, "duration_seconds": seconds, "cost_usd": 1.0}
+        for agent, times in (("a", (1, 2)), ("b", (3, 4)))
+        for n, seconds in enumerate(times)
+    ]
+    tests = sy.rank(runs, by="agent", metrics=["duration_seconds", "cost_usd"]).to_dict()["kruskal_wallis"]
+    # 12 / (4 x 5) x (3² / 2 + 7² / 2) - 3 x 5
+    assert tests["duration_seconds"]["h"] == pytest.approx(2.4)
+    assert tests["cost_usd"]["p_value"] is None or tests["cost_usd"]["p_value"] == 1.0

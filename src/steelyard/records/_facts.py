@@ -479,6 +479,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     _simple("tool_calls", "int", "Number of tool calls."),
     _simple("iterations", "int", "Number of answers of the main agent's model."),
     _simple("success", "bool", "Success as claimed by the agent."),
+    _simple("score", "float", "Score, as reported by the harness."),
     FactGroup(
         lambda run: run.conditions,
         conditions_values,

@@ -387,6 +387,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Limits, environment and settings of the run."""
     judgments: tuple[Judgment, ...] | None = None
     """Judgments."""
+    score: Amount | None = None
+    """Score, as reported by the harness; not a verdict."""
     impl_rate: Fraction | None = None
     """Fraction of requirements met, as reported; takes precedence over judgments."""
     usage: Usage | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import narwhals as nw
 
+from steelyard.metrics._words import Value
 from steelyard.metrics.engines._protocol import Engine, Rows
 from steelyard.profiles import FindingLimits
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, Severity
@@ -21,6 +22,8 @@ class RunCheck:
     message: str
     needs: tuple[str, ...]
     holds: Callable[..., nw.Expr]
+    optional: tuple[str, ...] = ()
+    """Columns that are null where no run has them; one of them must be known."""
 
 
 def _tests_against_verdict(
@@ -48,8 +51,11 @@ def _fail_despite_high_score(limits: FindingLimits, judge_highest_failing_score:
     return judge_highest_failing_score >= limits.judge_pass_threshold
 
 
-def _score_against_verdict(limits: FindingLimits, stated_impl_rate: nw.Expr, pass_rate: nw.Expr) -> nw.Expr:
-    return (stated_impl_rate >= limits.judge_pass_threshold) != (pass_rate > 0.5)
+def _score_against_verdict(
+    limits: FindingLimits, pass_rate: nw.Expr, score: nw.Expr, stated_impl_rate: nw.Expr
+) -> nw.Expr:
+    stated = nw.coalesce(nw.when(score <= 1).then(score), nw.when(score.is_null()).then(stated_impl_rate))
+    return (stated >= limits.judge_pass_threshold) != (pass_rate > 0.5)
 
 
 def _score_not_recomputed(limits: FindingLimits, judge_score_error: nw.Expr) -> nw.Expr:
@@ -173,8 +179,9 @@ CHECKS: tuple[RunCheck, ...] = (
         "warning",
         "the run's reported score contradicts its verdict: below the pass threshold yet passed, or at or above it and "
         "failed; both are used as reported",
-        ("stated_impl_rate", "pass_rate"),
+        ("pass_rate",),
         _score_against_verdict,
+        optional=("score", "stated_impl_rate"),
     ),
     RunCheck(
         "judge_score_differs",
@@ -239,18 +246,33 @@ def run_findings(engine: Engine) -> list[Finding]:
     """Every contradiction in the table, with all runs that show it: counted at once, listed on demand."""
     columns = {check.code: [engine.column(name) for name in check.needs] for check in CHECKS}
     known = [check for check in CHECKS if not any(isinstance(column, Missing) for column in columns[check.code])]
-    conditions = {check.code: check.holds(engine.profile.findings, *columns[check.code]) for check in known}
+    others = {check.code: [engine.column(name) for name in check.optional] for check in known}
+    known = [check for check in known if not check.optional or _some_known(others[check.code])]
+    conditions = {
+        check.code: check.holds(engine.profile.findings, *columns[check.code], *map(_or_null, others[check.code]))
+        for check in known
+    }
     counts = engine.tally([], counts=conditions).row(0, named=True) if engine.n else {}
     places = [name for name in _PLACE if name in engine.columns]
     findings: list[Finding] = []
     for check in known:
         if not (count := counts.get(check.code)):
             continue
-        stated = [column.alias(name) for name, column in zip(check.needs, columns[check.code], strict=True)]
+        named = zip((*check.needs, *check.optional), (*columns[check.code], *others[check.code]), strict=True)
+        shown_columns = {name: column for name, column in named if not isinstance(column, Missing)}
+        stated = [column.alias(name) for name, column in shown_columns.items()]
         rows = engine.hits(conditions[check.code], [*_place(places), *stated])
-        shown = _places(rows, count, [*places, *check.needs])
+        shown = _places(rows, count, [*places, *shown_columns])
         findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=shown))
     return findings
+
+
+def _some_known(columns: Sequence[Value]) -> bool:
+    return any(not isinstance(column, Missing) for column in columns)
+
+
+def _or_null(column: Value) -> Value:
+    return nw.lit(None, dtype=nw.Float64) if isinstance(column, Missing) else column
 
 
 def _place(names: Sequence[str]) -> Iterator[nw.Expr]:

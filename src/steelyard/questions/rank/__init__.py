@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from steelyard import (
     metrics,
     pages,  # its names are imported on first use
+    statistics,
 )
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.formatting import at_least, counted, exact_percent, interval_name, number_format, quantity
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from steelyard.questions.analysis import Samples as Samples
     from steelyard.questions.rank._ranks import Entrants
     from steelyard.sources import RunTable as RunTable
-    from steelyard.statistics import Floats, Ints
+    from steelyard.statistics import Floats, Ints, KruskalWallis
 
     Standing = tuple[Floats, Ints, Ints]
 
@@ -112,6 +113,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
         weight_by=options.weight_by,
         unscored=profile.unscored,
         tasks=RankedTasks(common=int(field.common.sum()), all=len(samples.task_names)),
+        kruskal_wallis=_rank_tests(samples, named, counting),
         confidence=judging.level,
         seed=judging.seed,
         resamples=judging.resamples,
@@ -184,6 +186,16 @@ def _either_way(
     message = "rank depends on runs without a verdict; the rank interval covers both ways of counting them"
     notes = [Finding(code="unscored_ranks", severity="info", message=message, where=label) for label in wider]
     return (order_by, best, worst), notes
+
+
+def _rank_tests(samples: Samples, named: Sequence[str], counting: Ints) -> dict[str, KruskalWallis]:
+    """The Kruskal-Wallis test of each metric that runs have, over those on the shared tasks."""
+    inside = counting >= 0
+    return {
+        name: statistics.kruskal_wallis(values[inside], counting[inside].tolist())
+        for name in named
+        if name in samples.values and not isinstance(values := samples.values[name], Missing)
+    }
 
 
 def _bounded_scores(metric: str, bounds: Sequence[int], labels: Sequence[str]) -> list[Finding]:

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
-from steelyard.statistics import Interval
+from steelyard.statistics import Interval, KruskalWallis
 
 
 class RankInterval(NamedTuple):
@@ -91,6 +91,9 @@ class Ranking(Answer, frozen=True, kw_only=True):
     unscored: str
     """Policy for runs without a verdict: exclude or fail."""
     tasks: RankedTasks
+    kruskal_wallis: dict[str, KruskalWallis]
+    """Test of each metric over the runs of the groups, by metric; it ignores that tasks are shared, so it never decides
+    a rank."""
     confidence: float
     seed: int
     resamples: int
