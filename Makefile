@@ -124,6 +124,7 @@ mutants: $(STAMP) ## run the mutation tests: every change to a copy of the packa
 
 lock: ## resolve the dependencies into requirements/*.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
+	uv pip compile pyproject.toml --group build -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/action.lock
 	uv pip compile --group pyproject.toml:browser -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/browser.lock
 	uv pip compile --group pyproject.toml:api -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/api.lock
 	uv pip compile --group pyproject.toml:site -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/site.lock

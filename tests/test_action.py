@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from matchups import made_runs, write
 
 pytestmark = pytest.mark.checkout
 
-ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parent.parent / "action.yml").read_text(encoding="utf-8"))
+ROOT = Path(__file__).parent.parent
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 INSTALL, GATE = ACTION["runs"]["steps"]
 
 
@@ -116,14 +118,26 @@ def test_every_input_is_used_and_none_stands_in_a_script() -> None:
     text = json.dumps([INSTALL, GATE])
     assert all(f"inputs.{name}" in text for name in ACTION["inputs"])
     assert all("${{" not in step["run"] for step in (INSTALL, GATE))
+
+
+def test_the_action_installs_its_own_files_and_dependencies_by_hash() -> None:
     done = subprocess.run(
         ["bash", "-c", INSTALL["run"].replace("python", "echo")],
-        env={"PATH": os.environ["PATH"], "STEELYARD_VERSION": "0.1.0"},
+        env={"PATH": os.environ["PATH"], "GITHUB_ACTION_PATH": "/action"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split()[-1] == "steelyard==0.1.0"
+    assert [line.split()[3:] for line in done.stdout.splitlines()] == [
+        ["--quiet", "--require-hashes", "-r", "/action/requirements/action.lock"],
+        ["--quiet", "--no-deps", "--no-build-isolation", "/action"],
+    ]
+    lock = (ROOT / "requirements" / "action.lock").read_text(encoding="utf-8")
+    locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    assert {re.match(r"[\w.-]+", text)[0].lower() for text in needed} <= locked  # type: ignore[index] # each has a name
+    assert lock.count("==") <= lock.count("--hash=sha256:")
 
 
 WORKFLOW: dict[str, Any] = next(

@@ -32,9 +32,38 @@ CANARIES = {
     "Google OAuth": "GOC" + "SPX-" + BODY,
     "Slack": "xo" + "xb-123456789012-" + BODY,
     "JSON web token": "ey" + "J" + BODY + ".ey" + "J" + BODY + "." + BODY,
+    "Slack, app": "xa" + "pp-1-A0123456789-" + BODY,
+    "Stripe, restricted": "rk" + "_live_" + BODY,
+    "GitHub, app": "gh" + "s_" + BODY,
+    "GitLab, runner": "gl" + "rt-" + BODY,
+    "xAI": "xa" + "i-" + BODY,
+    "Groq": "gs" + "k_" + BODY,
+    "Replicate": "r" + "8_" + BODY,
+    "Perplexity": "pp" + "lx-" + BODY,
+    "Tavily": "tv" + "ly-" + BODY,
+    "PyPI": "py" + "pi-" + BODY,
+    "DigitalOcean": "do" + "p_v1_" + BODY,
+    "Docker": "dckr" + "_pat_" + BODY,
+    "Linear": "lin" + "_api_" + BODY,
+    "Shopify": "sh" + "pat_" + BODY,
+    "Grafana": "gl" + "sa_" + BODY,
+    "Supabase": "sb" + "p_" + BODY,
+    "Figma": "fi" + "gd_" + BODY,
+    "Atlassian": "AT" + "ATT" + BODY,
+    "Google, access": "ya" + "29." + BODY,
+    "LangSmith": "ls" + "v2_" + BODY,
+    "Postman": "PM" + "AK-" + BODY,
+    "age": "AGE-" + "SECRET-KEY-" + BODY,
+    "Steelyard": "sy" + "tk_" + BODY,
+    "Doppler": "dp" + ".st.dev." + BODY + "AbCdEfGh",
+    "Doppler, personal": "dp" + ".pt." + BODY + "AbCdEfGh",
+    "Discord": "M" + BODY[:25] + "." + "Gabcde" + "." + BODY,
+    "Telegram": "1234567890" + ":AA" + BODY + "a",
     "private key": "-----BEGIN RSA {0}-----\n{1}\n{1}\n-----END RSA {0}-----".format("PRIVATE KEY", BODY),
     "private key without an end": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\\n" + BODY,
 }
+HEX = "ABCDEFGHIJKLMNOP".lower().translate(str.maketrans("ghijklmnop", "0123456789")) * 2
+TWILIO = {"Twilio": "S" + "K" + HEX, "Twilio, account": "A" + "C" + HEX}
 SECRET = "s3" + "cret-" + BODY
 BEHIND_A_NAME = [
     f"Authorization: Bearer {SECRET}",
@@ -46,7 +75,18 @@ BEHIND_A_NAME = [
     f"https://user:{SECRET}@example.org/repo.git",
     f"https://hooks.example.org/services/T{BODY}/{SECRET}",
     f'{{\\"client_secret\\": \\"{SECRET}\\"}}',
+    f"tool --api-key {SECRET} --verbose",
+    f"tool --auth-token '{SECRET}'",
+    f'["tool", "--db-password {SECRET}"]',
+    f"Set-Cookie: session={SECRET}; Path=/; HttpOnly",
+    f'{{"set-cookie": "sid={SECRET}"}}',
+    f"Cookie: theme=dark-mode; session={SECRET}",
+    f"https://account.blob.example.org/c/f?sv=2024&sig={SECRET}%3D&se=2027",
+    f"https://bucket.example.org/f?X-Amz-Expires=60&amp;X-Amz-Signature={SECRET}",
+    f"https://discord.example.org/api/webhooks/123/{SECRET}",
 ]
+SPLIT = ["\x1b[0m", "\x1b[1;31m", "\\u001b[0m", "\\033[0m", "\\x1b[32m", "\u200b", "\u2060", "\xad", "\ufeff"]
+SHORT = ["password=hunter2", "passwd: 'p4ss'", '"password": "a1b2c"', "PASSWORD = s3cret", "tool --password hunter2"]
 INNOCENT = [
     "total_tokens=123456789, max_tokens: 4096, token: 12345678",
     "password=$PASSWORD api_key=<your key> secret: null, token=[redacted]",
@@ -55,6 +95,10 @@ INNOCENT = [
     "a bearer of bad news; the basic assumption",
     "the tokenizer: sentencepiece; keyboard: qwertyuiop",
     "eyJust a word",
+    "password: string, password: none, password = input, the password is secret",
+    "use --token instead of --api-key when --password is given; --max-token 4096, --token $TOKEN --secret <name>",
+    "a cookie: a small cake; Cookie: none; cookies = 3",
+    "M.Sc. at O.N.E.; 12:34:56; SKILL and ACCOUNT; f?sig=short&x=1",
     "npm_config_registry_url, hf_transfer_enabled_by_default, sk-folding-cube-wrapper-element",
 ]
 
@@ -68,6 +112,28 @@ def test_every_usual_shape_is_taken_out_wherever_it_stands(secret: str, around: 
     shown = redaction.text(around.format(secret))
     assert BODY not in shown
     assert "ABCDEFGHIJKLMNOP" not in shown
+    assert redaction.count == 1
+
+
+@pytest.mark.parametrize("secret", TWILIO.values(), ids=TWILIO)
+def test_keys_of_hexadecimal_digits_are_taken_out(secret: str) -> None:
+    assert Redaction().text(f"export SID={secret};") == "export SID=[Twilio key 1];"
+
+
+@pytest.mark.parametrize("split", SPLIT)
+@pytest.mark.parametrize("at", [5, 12, 30])
+def test_a_secret_that_colors_split_is_taken_out(split: str, at: int) -> None:
+    secret = CANARIES["Anthropic"]
+    shown = Redaction().text(f"key {split}{secret[:at]}{split}{secret[at:]} here")
+    assert shown == "key [API key 1] here"
+    untouched = f"{split}no secret{split}"
+    assert Redaction().text(untouched) == untouched
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_a_short_password_behind_its_name_is_taken_out(text: str) -> None:
+    redaction = Redaction()
+    assert "[secret 1]" in redaction.text(text)
     assert redaction.count == 1
 
 
@@ -153,6 +219,17 @@ def test_what_holds_no_secret_is_the_same_object() -> None:
         "-eyJaaaaaaaa",
         "-SG.aaaaaaaaaaaaaaaa",
         'token\\"',
+        "--api-key ",
+        "--a-a-a-a-",
+        "password=a",
+        "cookie: a=",
+        "&sig=a",
+        "Maaaaaaaaaaaaaaaaaaaaaaa.",
+        "1234567890:AA",
+        "dp.st.a",
+        "\x1b[",
+        "\x1b[0",
+        "\\u001b[0m",
         "x",
     ],
 )

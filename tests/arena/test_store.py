@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+import steelyard as sy
 from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError
 from steelyard.store import Store, alongside, insert_columns, open_store
@@ -248,3 +250,16 @@ def test_what_is_done_alongside_is_done_in_its_order(store: Store, *, is_worth_i
             other.later(insert_columns, settings, {"name": [f"{number:02}"], "value": [""]})
         found = other.now(lambda lent: lent.execute(select(settings.c.name)).scalars().all())
     assert sorted(found) == [f"{number:02}" for number in range(20)]
+
+
+def test_only_its_owner_can_read_a_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        arena = sy.init_arena(f"sqlite:///{tmp_path / 'arena.db'}")
+        arena.add_task({"id": "t"})
+        with arena.store.write():
+            modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir() if path.is_file()}
+    finally:
+        os.umask(before)
+    assert modes.keys() >= {"arena.db", "arena.db-wal", "arena.db-shm"}
+    assert set(modes.values()) == {"0o600"}

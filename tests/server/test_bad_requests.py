@@ -103,6 +103,14 @@ class Keys(NamedTuple):
     revoked: str
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _guessing() -> Iterator[None]:
+    """More invalid tokens than the limit of one address, which test_limits.py tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("steelyard.server._site.MAX_FAILURES", 100_000)
+        yield
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> ArenaSource:
     arena = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('guarded')}/arena.db", profile="arena-community")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 
 from steelyard.errors import RequestError, UnknownNameError
 from steelyard.server import _views
-from steelyard.server._views import MAX_VIEWS, Views
+from steelyard.server._views import BUILDS_AT_ONCE, MAX_VIEWS, Views
 
 
 class Source:
@@ -315,3 +316,42 @@ def test_a_source_of_very_many_files_is_looked_at_less_often(monkeypatch: pytest
 
     asyncio.run(ask())
     assert source.asked == 4  # every 10 x 0.3 s in 10 s
+
+
+def test_a_computation_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.server._views.BUILD_SECONDS", 0.2)
+    ended = threading.Event()
+
+    def endless() -> None:
+        try:
+            while True:
+                with suppress(Exception):
+                    hash("more")
+        finally:
+            ended.set()
+
+    async def ask() -> None:
+        views = views_of(Source(), Clock())
+        with pytest.raises(RequestError, match="its computation was stopped") as raised:
+            await views.get("slow", endless)
+        assert raised.value.http_status == 503
+        assert (await views.get("quick", lambda: {"a": 1})).result == {"a": 1}
+
+    asyncio.run(ask())
+    assert ended.wait(5)
+
+
+def test_only_some_computations_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.server._views.MAX_WAITING", 2)
+    may_end = threading.Event()
+
+    async def ask() -> list[object]:
+        views = views_of(Source(), Clock())
+        asked = [asyncio.create_task(views.get(number, may_end.wait)) for number in range(BUILDS_AT_ONCE + 5)]
+        await asyncio.wait(asked, timeout=2, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0.1)
+        may_end.set()
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    refused = [answer for answer in asyncio.run(ask()) if isinstance(answer, RequestError)]
+    assert [(error.http_status, error.kind) for error in refused] == [(503, "busy")] * 3

@@ -57,6 +57,24 @@ _ASSIGNED = (
 )
 """A value behind a name of a secret. Numbers are counts, and `$NAME`, `<name>` and `[...]` are placeholders."""
 
+_NAMED = (
+    r"(?:api-?key|access-?key|secret(?:-?key)?|(?:(?:auth|access|refresh|session|id|api|bearer)-?)?token|"
+    r"passw(?:or)?d|passphrase)"
+)
+_VALUE_END = r"[\s\"'\\,;&)}\]]"
+_NO_COUNT = rf"(?![0-9.]{{1,30}}(?:{_VALUE_END}|\Z))"
+_HAS_SIGN = r"(?=[^\s\"'\\]{0,40}[0-9!@#%^*+/=]|[^\s\"'\\]{20})"
+_OPTION = (
+    rf"(?i)(?<![a-z0-9])--?(?:[a-z0-9]{{1,20}}-){{0,4}}{_NAMED}\s{{1,4}}(?:\\?[\"'])?"
+    rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<-])[^\s\"'\\]{{4,}})"
+)
+"""A value behind an option (`--api-key VALUE`). Words of a sentence about the option have no digit or sign."""
+_SHORT = (
+    r"(?i)passw(?:or)?d(?:\\?[\"'])?\s{0,4}(?:=>|[:=])\s{0,4}(?:\\?[\"'])?"
+    rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<])[^\s\"'\\,;&)}}\]]{{4,7}}(?={_VALUE_END}|\Z))"
+)
+"""A password that is too short for the rule above."""
+
 SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "private key",
@@ -99,7 +117,31 @@ SHAPES: tuple[_Shape, ...] = (
         ("bearer ", "basic "),
         r"(?i)\b(?:Bearer|Basic)\s{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{16,}={0,2})",
     ),
+    _prefixed(
+        "access token",
+        *("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+        rest=r"(?:[a-z0-9_\-]{2,35}\.)?[A-Za-z0-9]{40,44}",
+    ),
+    _Shape("Twilio key", ("sk", "ac"), rf"{_START}(?:SK|AC)[0-9a-f]{{32}}(?![A-Za-z0-9])"),
+    _Shape("Telegram token", (":aa",), rf"{_START}[0-9]{{8,10}}:AA[A-Za-z0-9_\-]{{33}}(?![A-Za-z0-9_\-])"),
+    _Shape(
+        "Discord token",
+        (".",),
+        rf"{_START}[MNO][A-Za-z0-9_\-]{{22,28}}\.[A-Za-z0-9_\-]{{6}}\.[A-Za-z0-9_\-]{{27,45}}(?![A-Za-z0-9_\-])",
+    ),
+    _Shape(
+        "signature",
+        ("sig=", "signature=", "security-token="),
+        r"(?i)[?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))=(?P<secret>[A-Za-z0-9%+/=_.\-]{16,})",
+    ),
+    _Shape(
+        "cookie",
+        ("cookie",),
+        r"(?i)cookie\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?P<secret>[A-Za-z0-9_.\-]{1,128}=[^\s\"'\\;]{6,}[^\r\n\"'\\]{0,4096})",
+    ),
     _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _ASSIGNED),
+    _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _OPTION),
+    _Shape("secret", ("passw",), _SHORT),
 )
 
 
@@ -108,6 +150,13 @@ _BRIEF = 200
 """Up to this length one look for all signs is faster than one for each; most texts are names, and there are many."""
 _NUMBERS = frozenset({int, float, bool, type(None)})
 """What most fields of most records are; looked at first, since a list of leaderboard has millions of them."""
+
+
+_INVISIBLE = re.compile(
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;:?]{0,40}[ -/]{0,2}[@-~]|[\xad\u200b-\u200f\u2060-\u2064\ufeff]",
+    re.IGNORECASE,
+)
+"""Escape sequences of a terminal, as they are and as code writes them, and characters without a width."""
 
 
 class Redaction:
@@ -137,9 +186,19 @@ class Redaction:
         return ", ".join(f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(self._kinds.items()))
 
     def text(self, text: str) -> str:
-        """The text with a mark in place of each secret."""
+        """The text with a mark in place of each secret.
+
+        Colors within a secret hide it from a pattern, but from no reader: the text then loses what is invisible.
+        """
         if text in self._clean:
             return text
+        if not text.isascii() or "\x1b" in text or "\\" in text:
+            visible = _INVISIBLE.sub("", text)
+            if visible != text and (redacted := self._redacted(visible)) != visible:
+                return redacted
+        return self._redacted(text)
+
+    def _redacted(self, text: str) -> str:
         lower = text.lower()
         if len(text) <= _BRIEF and _SIGN.search(lower) is None:
             self._clean.add(text)

@@ -77,6 +77,10 @@ class Guard:
     def _check(self, scope: Scope) -> tuple[int, bool]:
         """Return the body limit and whether the body is streamed; reject disallowed requests."""
         headers = _single(scope)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            hint, close = "send one of them", {"Connection": "close"}  # what follows may be another's request
+            message = "both Content-Length and Transfer-Encoding given"
+            raise RequestError(400, "two_lengths", message, hint=hint, headers=close)
         self._check_host(headers)
         if len(scope.get("raw_path") or b"") > MAX_PATH_LENGTH or len(scope["query_string"]) > MAX_PATH_LENGTH * 8:
             raise RequestError(414, "long_address", "URL is too long")

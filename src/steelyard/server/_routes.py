@@ -47,6 +47,7 @@ from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
 from steelyard.server._problems import Problem, problem_of
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written
 from steelyard.server._route import API, Paged, Query, Repeated, Route, address, options_of, query_of
+from steelyard.server._site import client_of
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
@@ -450,7 +451,7 @@ async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route ans
 
 
 async def _events(call: Call) -> Response:
-    return call.site.live.response(call.request.headers.get("last-event-id"))
+    return call.site.live.response(call.request.headers.get("last-event-id"), client_of(call.request))
 
 
 class ApiRoute(msgspec.Struct, frozen=True, kw_only=True):

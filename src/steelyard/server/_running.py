@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from ipaddress import ip_address
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -78,6 +79,11 @@ def _end(processes: list[BaseProcess]) -> None:
             process.join()
 
 
+MAX_CONNECTIONS = 500
+MAX_CLIENT_CONNECTIONS = 250
+"""Of one address. A system allows a process about 1,000 open files by default."""
+
+
 class Protocol(H11Protocol):
     """Protocol that closes connections with incomplete headers and responds to invalid HTTP."""
 
@@ -85,8 +91,12 @@ class Protocol(H11Protocol):
     _slow: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the base has it
-        """Start the header timeout."""
+        """Start the header timeout; close the connection if there are too many."""
         super().connection_made(transport)
+        same = sum(1 for each in self.connections if isinstance(each, Protocol) and _host(each) == _host(self))
+        if len(self.connections) > MAX_CONNECTIONS or same > MAX_CLIENT_CONNECTIONS:
+            self._refuse(RequestError(503, "too_many_connections", "too many connections", hint="try again later"))
+            return
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -112,16 +122,24 @@ class Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Return problem details for invalid HTTP."""
-        error = RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request")
+        self._refuse(RequestError(400, "no_http", msg.rstrip("."), hint="send an HTTP/1.1 request"))
+
+    def _refuse(self, error: RequestError) -> None:
+        """Send the error and close the connection."""
         problem = problem_response(error, "")
         headers = [*problem.raw_headers, *SECURITY_HEADERS, (b"connection", b"close")]
+        status = HTTPStatus(problem.status_code)
         for event in (
-            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
             h11.Data(data=bytes(problem.body)),
             h11.EndOfMessage(),
         ):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+
+def _host(protocol: Protocol) -> str | None:
+    return protocol.client[0] if protocol.client else None
 
 
 BACKLOG = 2_048

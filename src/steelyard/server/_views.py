@@ -8,12 +8,15 @@ Returning an older one schedules the next build for the end of that time, so ste
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from steelyard.questions import ArenaSource, RunsSource
 
 BUILDS_AT_ONCE = 4
+BUILD_SECONDS = 120.0
+"""How long a response may be computed. Clients wait for less; those that ask again get what was computed meanwhile."""
+MAX_WAITING = 50
+"""Responses that wait to be computed."""
 MAX_VIEWS = 64
 MAX_ROWS = 500_000
 """Maximum number of rows of all views; a leaderboard row takes about 700 bytes."""
@@ -104,6 +111,7 @@ class Views:
         self._clock = clock
         self._shelves: OrderedDict[Hashable, _Shelf] = OrderedDict()
         self._limiter = anyio.CapacityLimiter(BUILDS_AT_ONCE)
+        self._builds = 0
         self._asking: asyncio.Task[str] | None = None
         self._version: str | None = None
         self._signal: object | None = None
@@ -170,14 +178,24 @@ class Views:
         raise RequestError(410, "cursor_gone", "the cursor has expired", hint="start again without `after`")
 
     async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
-        """Return the view in computation, starting it if needed."""
+        """Return the view in computation, starting it if needed; while many others wait, the one that there is."""
+        if shelf.building is None and self._builds >= BUILDS_AT_ONCE + MAX_WAITING:
+            if shelf.latest is not None:
+                return shelf.latest
+            self._shelves.pop(key, None)
+            raise RequestError(503, "busy", "too many responses wait to be computed", hint="try again later")
         return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
 
     def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
         shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
-        # retrieve the exception, since the client may have disconnected
-        shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._builds += 1
+        shelf.building.add_done_callback(self._has_ended)
         return shelf.building
+
+    def _has_ended(self, task: asyncio.Task[View]) -> None:
+        self._builds -= 1
+        if not task.cancelled():
+            task.exception()  # retrieved, since the client may have disconnected
 
     def _shelf(self, key: Hashable) -> _Shelf:
         shelf = self._shelves.setdefault(key, _Shelf())
@@ -198,7 +216,8 @@ class Views:
             return redaction.tree(build()), str(self._source.version())
 
         try:
-            (result, after), seconds = await anyio.to_thread.run_sync(_timed, built, limiter=self._limiter)
+            limited = partial(_within, BUILD_SECONDS, built)
+            (result, after), seconds = await anyio.to_thread.run_sync(_timed, limited, limiter=self._limiter)
         except BaseException:
             if shelf.latest is None:  # names that there are not must not push out what there is
                 self._shelves.pop(key, None)
@@ -212,6 +231,34 @@ class Views:
         self._make_room()
         shelf.rests_until = self._clock() + max(MIN_IDLE_SECONDS, REST * seconds)
         return view
+
+
+class _TooSlowError(BaseException):
+    """Raised within a computation; no handler of errors there takes it for one of its own."""
+
+
+def _within(seconds: float, build: Callable[[], Any]) -> Any:
+    """Return the result; stop the computation in this thread after some seconds, as soon as Python code runs in it."""
+    lock, is_over, thread = threading.Lock(), False, ctypes.c_ulong(threading.get_ident())
+
+    def stop() -> None:
+        with lock:
+            if not is_over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TooSlowError))
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    try:
+        timer.start()
+        try:
+            return build()
+        finally:
+            timer.cancel()
+            with lock:
+                is_over = True
+    except _TooSlowError:
+        message = f"the response takes longer than {seconds:.0f} seconds to compute, so its computation was stopped"
+        raise RequestError(503, "too_slow", message, hint="select fewer runs, or use the command") from None
 
 
 def _timed(build: Callable[[], Any]) -> tuple[Any, float]:

@@ -18,7 +18,7 @@ import sqlite3
 import sys
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -141,6 +141,8 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
 def _connect_for_writing(path: Path) -> sqlite3.Connection:
     if path.exists() and not is_writable(path):
         return connect_for_reading(path)  # the first write fails with the reason
+    with suppress(OSError):  # SQLite would let all users read it, and names errors itself
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     # with synchronous=NORMAL a power cut may take back what was acknowledged
     return _connect(path, "mode=rwc", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
