@@ -141,7 +141,7 @@ def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> No
     assert (judged["baseline"], judged["candidate"], judged["verdict"]) == (90.0, 22.5, "better")
 
     fast = runs_of(tmp_path, {"fast": 10}, "fast.jsonl")
-    dearer = runs_of(tmp_path, {"fast": 12}, "dearer.jsonl")
+    dearer = runs_of(tmp_path, {"fast": 60}, "dearer.jsonl")
     rule = ("--rule", "seconds_of_pass <= +10%")
     assert answer("gate", fast, "--baseline", dearer, *rule)["status"] == "pass"
     assert answer("gate", dearer, "--baseline", fast, *rule, status=3)["status"] == "fail"

@@ -106,10 +106,11 @@ def test_what_rests_on_runs_without_a_verdict_is_not_shown() -> None:
     runs = half_unscored()
     compared = {
         unscored: sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored=unscored)
-        for unscored in ("exclude", "fail")
+        for unscored in (None, "exclude", "fail")
     }
-    judged = compared["exclude"].pairs[0].metrics["pass_rate"]
-    assert judged.difference.low > 0  # alone it would be "better"
+    alone = compared["exclude"].pairs[0].metrics["pass_rate"]
+    assert (alone.verdict, alone.difference.low > 0) == ("better", True)  # the user's own assumption
+    judged = compared[None].pairs[0].metrics["pass_rate"]
     assert judged.verdict == "inconclusive"
     assert "inconclusive; depends on runs without a verdict" in judged.sentence
     assert judged.missing_bounds.low < 0 < judged.missing_bounds.high

@@ -12,10 +12,13 @@ from hypothesis import given, strategies as st
 from numpy.random import Generator
 from scipy import stats
 
-from steelyard.questions.speedup._benchmark_table import Attempt, Side, pooled, side_of, table_of
+from steelyard import metrics
+from steelyard.questions.speedup._benchmark_table import Attempt, BenchmarkTable, Side, pooled, side_of, table_of
 from steelyard.questions.speedup._inputs import SpeedupConstants
 from steelyard.questions.speedup._measures import (
+    LogIntervals,
     bootstrap_weights,
+    log_intervals,
     mann_whitney_p,
     samples_needed,
     speedup_intervals_of,
@@ -50,15 +53,21 @@ def columns(values: np.ndarray) -> Side:
     )
 
 
+def sampling_intervals(table: BenchmarkTable, options: SpeedupConstants) -> LogIntervals:
+    """Intervals of the log speedup for samples alone, without noise between sessions."""
+    value = metrics.log_speedup.function(agent_speedup=table.agent)
+    return log_intervals(table, options, value, before=table.nop_row, after=table.agent_row)
+
+
 def coverage(before: Shape, after: Shape, sizes: tuple[int, int], method: str, benchmarks: int = 2000) -> float:
     random = np.random.default_rng(11)
     nop, agent = columns(before(random, (benchmarks, sizes[0]))), columns(0.5 * after(random, (benchmarks, sizes[1])))
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    speedup_intervals = speedup_intervals_of(table, SpeedupConstants(interval_method=method))
+    found = sampling_intervals(table, SpeedupConstants(interval_method=method))
     truth = math.log(2)
     if before is not after:
         truth += true_log_median(before) - true_log_median(after)
-    return float(np.mean((speedup_intervals.speedup.low <= truth) & (truth <= speedup_intervals.speedup.high)))
+    return float(np.mean((found.low <= truth) & (truth <= found.high)))
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (21, 34), (50, 50)], ids=str)
@@ -192,8 +201,8 @@ def test_samples_of_a_process_hang_together() -> None:
         bare = [side({"m.time_x": sorted(itertools.chain(*values))}) for values in (first, second)]
         for number, (nop, agent) in enumerate((sides, bare)):
             table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-            speedup_intervals = speedup_intervals_of(table, SpeedupConstants(resamples=400))
-            inside = bool(speedup_intervals.speedup.low[0] <= 0 <= speedup_intervals.speedup.high[0])
+            found = sampling_intervals(table, SpeedupConstants(resamples=400))
+            inside = bool(found.low[0] <= 0 <= found.high[0])
             held, plain = held + (inside and number == 0), plain + (inside and number == 1)
     assert held / 150 >= 0.9
     assert plain / 150 < 0.85  # the same values taken as independent promise too much
@@ -273,3 +282,44 @@ def test_asv_judges_by_the_factor_alone_what_was_timed_once() -> None:
     assert asv_verdict(kept(2.0, 1.0, 3.0, 1), kept(1.0, 0.5, 3.0, 1)) == "faster"
     assert asv_verdict(kept(2.0, 1.0, 3.0, 5), kept(1.0, 0.5, 3.0, 5)) == "unclear"
     assert asv_verdict(kept(1.05, 1.04, 1.06, 1), kept(1.0, 0.99, 1.01, 1)) == "unclear"  # within the factor of 1.1
+
+
+# verdicts
+
+
+def measured_again(seed: int, *, change: float = 0.0, processes: int = 1, benchmarks: int = 60) -> list[str]:
+    """Verdicts on the same code (or one that is faster by `change`) in another session, whose times shift by 1%."""
+    random = np.random.default_rng(seed)
+
+    def times(factor: float) -> Side:
+        shifts = np.exp(random.normal(0, 0.01, (benchmarks, processes, 1)))
+        samples = factor * shifts * np.exp(random.normal(0, 0.02, (benchmarks, processes, 100)))
+        made = columns(samples.reshape(benchmarks, -1))
+        if processes > 1:
+            made.processes.update(dict.fromkeys(range(benchmarks), (100,) * processes))
+        return made
+
+    nop, agent = times(1.0), times(1 - change)
+    table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
+    found = speedup_intervals_of(table, SpeedupConstants(resamples=100))
+    return [found.verdict(row) for row in range(benchmarks)]
+
+
+def test_unchanged_code_in_another_session_claims_nothing() -> None:
+    claims = sum(set(measured_again(seed)) != {"unclear"} for seed in range(60))
+    assert claims <= 6  # 5% of 60 is 3; 7 or more of 60 has a chance of 3%
+    assert sum(set(measured_again(seed, processes=5, benchmarks=20)) != {"unclear"} for seed in range(3)) == 0
+
+
+def test_changes_of_ten_percent_are_found() -> None:
+    for processes in (1, 5):
+        verdicts = measured_again(7, change=0.1, processes=processes, benchmarks=20)
+        assert verdicts.count("faster") >= 18  # 90%
+        assert "slower" not in verdicts
+
+
+def test_a_minimum_effect_is_a_constant_of_the_profile() -> None:
+    nop, agent = (columns(np.full((1, 20), time) + np.arange(20) / 1e4) for time in (1.0, 0.97))
+    table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
+    assert speedup_intervals_of(table, SpeedupConstants()).verdict(0) == "unclear"
+    assert speedup_intervals_of(table, SpeedupConstants(minimum_effect=0.01)).verdict(0) == "faster"

@@ -35,6 +35,8 @@ class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Interval method for medians."""
     verdict: VerdictRule = "interval"
     """Rule for faster and slower benchmarks."""
+    minimum_effect: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Relative change that a verdict must exceed; without it 5%, or 2% with two or more processes per side."""
     asv_p: _Fraction = 0.002
     """Significance level of asv's rule."""
     asv_factor: _Factor = 1.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress
 from math import comb
@@ -39,6 +39,7 @@ from steelyard.questions.speedup._benchmark_table import (
 )
 from steelyard.questions.speedup._inputs import SpeedupConstants
 from steelyard.records import Missing, Snapshot, TestResults
+from steelyard.statistics import OverallSpeed, SessionTimes, log_median_error, speed_tests
 
 EXACT_UP_TO = 20
 _CELLS = 8_000_000
@@ -461,6 +462,8 @@ class SpeedupIntervals:
     faster: Flags
     slower: Flags
     judged: Flags
+    overall: tuple[OverallSpeed | None, ...] = ()
+    """Overall speedup of each attempt, as logarithms; empty with asv's rule."""
 
     def verdict(self, row: int) -> Verdict:
         """Return the verdict on one benchmark."""
@@ -474,12 +477,55 @@ def speedup_intervals_of(table: BenchmarkTable, options: SpeedupConstants) -> Sp
     mine, theirs = (metrics.log_speedup.function(agent_speedup=speedups) for speedups in (table.agent, table.oracle))
     speedup = log_intervals(table, options, mine, before=table.nop_row, after=table.agent_row)
     ratio = log_intervals(table, options, mine - theirs, before=table.oracle_row, after=table.agent_row)
-    judged = np.isfinite(speedup.low)
     if options.verdict == "asv":
         faster, slower = asv_changes(table, p=options.asv_p, factor=options.asv_factor)
         return SpeedupIntervals(speedup, ratio, faster, slower, table.valid)
-    with np.errstate(invalid="ignore"):
-        return SpeedupIntervals(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
+    return _tested(table, options, speedup, ratio)
+
+
+def _tested(
+    table: BenchmarkTable, options: SpeedupConstants, speedup: LogIntervals, ratio: LogIntervals
+) -> SpeedupIntervals:
+    """Verdicts of each attempt's benchmarks on a minimum effect, corrected for their number (`speed_tests`).
+
+    The intervals of the speedup are replaced by those that agree with the verdicts: they allow for noise between
+    sessions, which samples of one process do not show.
+    """
+    times, grouped = _single_sessions(table.pool), _grouped_rows(table.pool)
+    low, high, changed = np.full((3, len(speedup.low)), np.nan)
+    overall: list[OverallSpeed | None] = []
+    for index in range(len(table.attempts)):
+        rows = np.arange(table.rows(index).start, table.rows(index).stop)
+        rows = rows[np.isfinite(speedup.low[rows])]
+        sides = [_sessions(table.pool, times, grouped, side[rows]) for side in (table.nop_row, table.agent_row)]
+        found = speed_tests(*sides, minimum_effect=options.minimum_effect, level=options.interval_level)
+        low[rows], high[rows], changed[rows] = found.low, found.high, found.changed
+        overall.append(found.overall)
+    judged = replace(speedup, low=low, high=high)
+    return SpeedupIntervals(judged, ratio, changed > 0, changed < 0, np.isfinite(low), tuple(overall))
+
+
+def _single_sessions(pool: Pool) -> SessionTimes:
+    """The samples of each row of the pool as one session."""
+    log_median, error, drift = np.full((3, len(pool.counts), 1), np.nan)
+    unsorted = np.concatenate([np.empty(0), *(side.values for side in pool.sides)])
+    for size, rows, block in blocks(unsorted, pool.offsets, pool.counts):
+        usable = (np.isfinite(block) & (block > 0)).all(axis=1)
+        logs, kept, half = np.log(block[usable]), rows[usable], size // 2
+        log_median[kept, 0] = np.log(pool.medians[kept])
+        if size > 1:
+            error[kept, 0] = log_median_error(logs)
+            drift[kept, 0] = np.abs(np.median(logs[:, :half], axis=1) - np.median(logs[:, half:], axis=1))
+    return SessionTimes(log_median=log_median, error=error, drift=drift)
+
+
+def _sessions(pool: Pool, times: SessionTimes, grouped: Mapping[int, list[Floats]], rows: Ints) -> SessionTimes:
+    """The sessions of one side: processes where they are known, else one."""
+    if not any(row in grouped for row in rows.tolist()):
+        return SessionTimes(log_median=times.log_median[rows], error=times.error[rows], drift=times.drift[rows])
+    return SessionTimes.of_samples(
+        [grouped.get(row) or [pool.values[pool.offsets[row] : pool.offsets[row + 1]]] for row in rows.tolist()]
+    )
 
 
 def task_figures(

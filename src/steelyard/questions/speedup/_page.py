@@ -139,7 +139,7 @@ def _sentence_of_task(answer: SpeedupResult, best: str, comparison: str) -> str:
     fastest = ", the fastest," if len(answer.summary) > 1 else ""
     speed = "not measured"
     if attempt.task_speedup is not None:
-        slower = "slower: " if attempt.task_speedup < 1 else ""
+        slower = "slower: " if round(attempt.task_speedup, 3) < 1 else ""
         is_noise = set(verdicts) == {"unclear"}
         speed = f"{'within noise: ' if is_noise else slower}{attempt.task_speedup:.3f} times as fast"
     return f"{best}{fastest} is {speed} over {valid}{f' ({listed})' if listed else ''}{comparison}."
@@ -226,7 +226,7 @@ def _agent_table(answer: SpeedupResult, caption: str) -> PageTable:
     intervals = [each.log_advantage_interval for each in agents]
     level = next((interval.confidence for interval in intervals if interval.known), LEVEL)
     ends = [
-        "\n".join(filter(None, (decimal_bounds(each.low, each.high, decimals=3, signed=True), each.label)))
+        "\n".join(filter(None, (decimal_bounds(each.low, each.high, decimals=3, signed=True), each.mark)))
         for each in intervals
     ]
     tasks = [each.counts["mean_log_advantage"] for each in agents]
@@ -249,6 +249,7 @@ def _agent_table(answer: SpeedupResult, caption: str) -> PageTable:
             decimals=6,
             texts=ends,
             spare=3,
+            legend=pages.interval_legend(intervals),
         ),
         *(_summed(answer, name, spare) for name, spare in FURTHER.items()),
         pages.Column(
