@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 import steelyard as sy
@@ -115,6 +116,39 @@ def test_custom_field_is_a_key_without_its_prefix() -> None:
         {"x_branch": "change"},
         {"x_branch": "main"},
     ]
+
+
+def test_columns_of_one_s_own_need_no_prefix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"task": f"t{n}", "agent": "a", "passed": n > 1, "prompt": "AB"[n % 2], "my_score": n / 2} for n in range(4)
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "runs.csv")
+    frame.write_parquet(tmp_path / "runs.parquet")
+    for given in (rows, frame, *(tmp_path / f"runs.{ending}" for ending in ("jsonl", "csv", "parquet"))):
+        measured = sy.measure(given, by=["prompt"], metrics=["pass_rate", "my_score"])
+        assert [(group.key, group.metrics["x_my_score"].mean) for group in measured.groups] == [
+            ({"x_prompt": "A"}, 0.5),
+            ({"x_prompt": "B"}, 1.0),
+        ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"task": "a", "prompt": "x"},
+        {"task": "a", "cost_usd": 1.0, "event": "call"},
+        {"task": "a", "cost_usd": 1.0, "status": "failed"},
+        {"task": "a", "passed": True, "cost": 1.0},
+        {"task": "a", "passed": True, "modle": "x"},
+    ],
+)
+def test_lines_that_may_be_something_else_are_no_records(tmp_path: Path, row: dict[str, object]) -> None:
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n")
+    done = steelyard("measure", "runs.jsonl", cwd=tmp_path)
+    assert done.status == 1
+    assert "unknown format; as run records: unknown key" in done.stderr
 
 
 def test_project_selects_the_experiment_of_a_session() -> None:

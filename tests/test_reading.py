@@ -456,7 +456,7 @@ def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch
         *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)],
     )
     table = sy.read(path)
-    assert table.folder is not None
+    assert table.folders
     assert table.n == 100
     assert sum(group.n for group in sy.measure(table, by=["tier"]).groups) == 100
 

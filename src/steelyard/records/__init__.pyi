@@ -23,6 +23,7 @@ from ._decoding import (
     decode_run as decode_run,
     encode_run as encode_run,
     json_problem as json_problem,
+    own_fields as own_fields,
     repeated_finding as repeated_finding,
 )
 from ._facts import (

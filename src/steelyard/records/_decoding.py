@@ -7,7 +7,8 @@ in, so splitting a file changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, get_args
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._findings import FilePlaces, Finding, Place, Rejected
 from steelyard.records._record_types import fields_at, find_non_finite
-from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
+from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run, Usage
 from steelyard.suggestions import nearest
 
 JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
@@ -53,7 +54,7 @@ def decode_run(line: bytes) -> Run:
     try:
         run = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        if "`x_" not in str(error):
+        if "unknown field" not in str(error):
             raise _explained(error) from error
         return convert_run(_plain_values(line))
     except JSON_ERRORS as error:
@@ -74,16 +75,72 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
     """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
     if "x_" in values:
         raise _nameless_key()
-    own = {} if values.keys() <= _FIELDS else {key: values[key] for key in values if key[:2] == "x_"}
     known = values
-    if own:
-        known = {**values, "x_": own}
-        for key in own:
-            del known[key]
+    if not values.keys() <= _FIELDS:
+        plain = own_fields(values)
+        own = {plain.get(key, key): values[key] for key in values if key[:2] == "x_" or key in plain}
+        known = {**{key: values[key] for key in values if key[:2] != "x_" and key not in plain}, "x_": own}
     try:
         return msgspec.convert(known, Run, strict=not from_text)
     except msgspec.ValidationError as error:
         raise _explained(error) from error
+
+
+_NESTED_NAMES = frozenset(Usage.__struct_fields__)
+_FIGURES = frozenset(
+    ("passed", "outcome", "impl_rate", "cost_usd", "usage", "calls", "tests", "judgments", "benchmarks", "tool_calls")
+    + ("duration_seconds", "output", "snapshot", "files_created")
+)
+"""Fields by which a record is surely a run: a log of events has tasks too."""
+_VERDICTS = frozenset(("passed", "outcome", "tests", "judgments"))
+_CALLED_VERDICT = frozenset(
+    ("result", "verdict", "status", "resolved", "correct", "solved", "pass", "ok", "correctness", "won")
+)
+"""Names that are no custom field where nothing else is the verdict."""
+_EVENT_WORDS = frozenset(
+    ("event", "evt", "event_type", "type", "trace_id", "span_id", "parent_id", "session_id", "turn", "level", "message")
+)
+"""Names that lines of a log have."""
+_OWN_NAME = re.compile(r"[^\W\d][\w.-]*")
+_WORDS = frozenset(word for name in (*_FIELDS, *_NESTED_NAMES) for word in name.split("_") if len(word) > 3)
+
+
+def own_fields(names: Collection[str]) -> dict[str, str]:
+    """Return the names that are custom fields without their prefix, with the prefix; none if it is hardly a run.
+
+    A name like that of a field is a mistake, and not a custom field.
+
+    >>> own_fields(["task", "passed", "prompt", "cost", "pased"])
+    {'prompt': 'x_prompt'}
+    """
+    given = set(names)
+    is_run = "task" in given and bool((_FIGURES | _NESTED_NAMES) & given) and not _EVENT_WORDS & given
+    if not is_run or (_CALLED_VERDICT & given and not _VERDICTS & given):
+        return {}
+    return {name: f"x_{name}" for name in names if _is_own_name(name) and f"x_{name}" not in given}
+
+
+@lru_cache(maxsize=4096)
+def _is_own_name(name: str) -> bool:
+    plain = name.lower()
+    if name in _FIELDS or name in _NESTED_NAMES or name.startswith("x_") or not _OWN_NAME.fullmatch(name):
+        return False
+    if "." in name or plain in _WORDS:
+        return False
+    most = 2 if len(plain) > 5 else 1
+    return not any(
+        _distance(plain, known) <= most or sorted(plain) == sorted(known) for known in (*_FIELDS, *_NESTED_NAMES)
+    )
+
+
+def _distance(one: str, other: str) -> int:
+    """The number of edits between two short names."""
+    row = list(range(len(other) + 1))
+    for at, char in enumerate(one, 1):
+        before, row[0] = row[0], at
+        for place, known in enumerate(other, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (char != known))
+    return row[-1]
 
 
 def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a record's fields

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from steelyard.errors import RecordError, UsageError
 from steelyard.records import DecodeError, Run
 from steelyard.sources.formats._log_format import PlacedRun
-from steelyard.sources.formats._run_records import ALIASES, NESTED, column_problem, run_of_row
+from steelyard.sources.formats._run_records import ALIASES, NESTED, column_problem, named_columns, run_of_row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +39,8 @@ def frame_runs(frame: Any) -> Iterator[PlacedRun]:  # Any: a frame of either lib
     """The run in each row; the first row that is none is an error that names it."""
     from steelyard.sources.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
 
-    cells = frame_cells(frame)
+    given = frame_cells(frame)
+    cells = dict(zip(named_columns(list(given)), given.values(), strict=True))
     _check_columns(list(cells))
     typed = _typed(cells)
     for start in range(0, len(cells["task"]), CHUNK_ROWS):

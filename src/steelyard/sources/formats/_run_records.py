@@ -11,7 +11,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -32,6 +32,7 @@ from steelyard.records import (
     Usage,
     convert_run,
     custom_value,
+    own_fields,
 )
 from steelyard.sources.formats._log_format import Head
 from steelyard.suggestions import nearest
@@ -230,9 +231,20 @@ def _refusal(value: dict[str, Any]) -> DecodeError | None:  # Any: as above
 
 def is_cut_run(shape: dict[str, Any], *, within: str = "") -> bool:  # Any: JSON scalars
     """Whether what is there of a first record has a task and no key that a run record does not have."""
-    known = set(Run.__struct_encode_fields__)
     keys = {key.removeprefix(within).partition(".")[0].removesuffix("[]") for key in shape}
+    known = {*Run.__struct_encode_fields__, *own_fields(keys)}
     return isinstance(shape.get(within + "task"), str) and all(key in known or key.startswith("x_") for key in keys)
+
+
+def named_columns(names: Sequence[str]) -> list[str]:
+    """The names of columns, custom fields with their prefix."""
+    own = own_fields([name for name in names if ALIASES.get(name, name) not in COLUMNS] + _known(names))
+    return [own.get(name, name) for name in names]
+
+
+def _known(names: Sequence[str]) -> list[str]:
+    """The fields among the names, by the part that they belong to."""
+    return [ALIASES.get(name, name).partition(".")[0] for name in names if ALIASES.get(name, name) in COLUMNS]
 
 
 def first_elements(text: bytes) -> Iterator[dict[str, Any]]:  # Any: JSON values

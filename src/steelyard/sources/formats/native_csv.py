@@ -9,7 +9,7 @@ from steelyard.errors import UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, ends_with_line_end, separator_of
 from steelyard.records import DecodeError, Finding, Rejected, plain_text
 from steelyard.sources.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.sources.formats._run_records import column_problem, run_of_row
+from steelyard.sources.formats._run_records import column_problem, named_columns, run_of_row
 
 
 def recognizes(head: Head) -> bool:
@@ -27,6 +27,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
     header = next(rows)
     assert isinstance(header, Row)  # a broken header is an error
     header = header._replace(cells=[*map(plain_text, header.cells)])
+    header = Row(header.line, named_columns(header.cells))
     problem = column_problem(header.cells)
     if problem:
         raise UnreadableFileError(name, problem.reason, hint=problem.hint)

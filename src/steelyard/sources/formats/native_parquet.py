@@ -11,7 +11,7 @@ from steelyard.errors import UnreadableFileError
 from steelyard.files import parquet_batches
 from steelyard.records import DecodeError, Rejected
 from steelyard.sources.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.sources.formats._run_records import column_problem, run_of_row
+from steelyard.sources.formats._run_records import column_problem, named_columns, run_of_row
 
 
 def recognizes(head: Head) -> bool:
@@ -24,13 +24,14 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     name = str(path)
 
     def check(columns: Sequence[str]) -> None:
-        problem = column_problem(columns)
+        problem = column_problem(named_columns(columns))
         if problem:
             raise UnreadableFileError(name, problem.reason, hint=problem.hint)
 
     from steelyard.sources.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
 
-    for first, batch in parquet_batches(path, check=check):
+    for first, read_batch in parquet_batches(path, check=check):
+        batch = read_batch.rename(dict(zip(read_batch.columns, named_columns(read_batch.columns), strict=True)))
         for start, rows in zip(count(first, CHUNK_ROWS), batch.iter_slices(CHUNK_ROWS), strict=False):
             runs = runs_of_frame(rows)
             if runs is None:
