@@ -58,7 +58,7 @@ def test_harness_configurations_are_counted_by_name_and_hold_no_run(tmp_path: Pa
     for name in ("a", "b"):
         write(tmp_path / name / "config.json", TRIAL_CONFIG, indent=4)
     items, tally = gathered(tmp_path)
-    assert items == []
+    assert [item.code for item in items] == ["no_runs_in_file"]
     assert tally.without_runs == {"harbor: config.json": 3}
     assert tally.unknown == []
 
