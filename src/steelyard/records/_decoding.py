@@ -16,7 +16,8 @@ import msgspec
 from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._findings import FilePlaces, Finding, Place, Rejected
 from steelyard.records._record_types import fields_at, find_non_finite
-from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run, Usage
+from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
+from steelyard.records._usage import Usage
 from steelyard.suggestions import nearest
 
 JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
