@@ -156,7 +156,7 @@ def scylla(folder: Path, *, judges: bool) -> list[Finding]:
 def test_scyllas_own_score_is_checked_whether_judges_are_known(judges: bool, tmp_path: Path) -> None:
     found = the("score_contradicts_verdict", scylla(tmp_path, judges=judges))
     # 0.55 is below 0.6 and passed; the second run's impl_rate of 0.5 is no score
-    assert [place.message for place in found.places] == ["pass_rate 1.0, score 0.55, stated_impl_rate 0.9"]
+    assert [place.message for place in found.places] == ["score 0.55, stated_impl_rate 0.9, pass_rate 1.0"]
     assert sy.read(tmp_path).to_polars()["score"].to_list() == [0.55, 0.9]
 
 

@@ -258,7 +258,7 @@ def run_findings(engine: Engine) -> list[Finding]:
     for check in known:
         if not (count := counts.get(check.code)):
             continue
-        named = zip((*check.needs, *check.optional), (*columns[check.code], *others[check.code]), strict=True)
+        named = zip((*check.optional, *check.needs), (*others[check.code], *columns[check.code]), strict=True)
         shown_columns = {name: column for name, column in named if not isinstance(column, Missing)}
         stated = [column.alias(name) for name, column in shown_columns.items()]
         rows = engine.hits(conditions[check.code], [*_place(places), *stated])
