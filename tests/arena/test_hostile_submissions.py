@@ -16,10 +16,6 @@ from steelyard.records import convert_task
 
 pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
 
-CHANGED = "the code under test changed the tests or the test library"
-FAILED = "3 tests ran, 3 did not pass"
-BROKEN_OFF = "the tests did not finish"
-
 CASE = "import unittest\nimport solution\n\n\nclass {}(unittest.TestCase):\n"
 TEST = "    def test_{}(self):\n        self.assertEqual(solution.f(), 1)\n"
 TWO = {
@@ -58,7 +54,6 @@ AT_EXIT = FIND + ALL_WELL + "def forge(*_):\n    os.write(pipes()[0], LINES + by
 
 ATTACKS = {
     "a pipe in between, read by a destructor": (
-        BROKEN_OFF,
         FIND
         + """
 class Late:
@@ -72,10 +67,9 @@ class Late:
         os.write(self.real, said[:16] + b'{"ran": 3, "bad": 0, "changed": 0}')
 
 keep = Late()
-""",
+"""
     ),
     "a pipe in between, read by a thread that forges the words": (
-        BROKEN_OFF,
         FIND
         + ALL_WELL
         + """
@@ -92,55 +86,40 @@ def relay():
     os.write(real, LINES + said[-64:])
 
 threading.Thread(target=relay).start()
-""",
+"""
     ),
-    "closing every descriptor": (BROKEN_OFF, FIND + "os.closerange(3, 64)"),
-    "nothing where the pipe was": (BROKEN_OFF, FIND + "os.dup2(os.open(os.devnull, os.O_WRONLY), pipes()[0])"),
-    "garbage on the pipe": (BROKEN_OFF, FIND + "os.write(pipes()[0], b'garbage\\xff\\n')"),
-    "words on the pipe": (BROKEN_OFF, FIND + ALL_WELL + "os.write(pipes()[0], LINES)"),
-    "a whole report on the pipe": (BROKEN_OFF, AT_EXIT + "forge()"),
+    "closing every descriptor": (FIND + "os.closerange(3, 64)"),
+    "nothing where the pipe was": (FIND + "os.dup2(os.open(os.devnull, os.O_WRONLY), pipes()[0])"),
+    "garbage on the pipe": (FIND + "os.write(pipes()[0], b'garbage\\xff\\n')"),
+    "words on the pipe": (FIND + ALL_WELL + "os.write(pipes()[0], LINES)"),
+    "a whole report on the pipe": (AT_EXIT + "forge()"),
     "a report from a child": (
-        BROKEN_OFF,
-        AT_EXIT + "child = os.fork()\nif not child:\n    forge()\nos.waitpid(child, 0)\nos._exit(0)",
+        AT_EXIT + "child = os.fork()\nif not child:\n    forge()\nos.waitpid(child, 0)\nos._exit(0)"
     ),
-    "a child that goes on in its place": (BROKEN_OFF, FIND + "if os.fork():\n    os._exit(0)\n\ndef f(): return 1"),
-    "a flood": (BROKEN_OFF, FIND + "for _ in range(1100): os.write(pipes()[0], bytes(65536))"),
-    "what is done at exit": (FAILED, AT_EXIT + "import atexit\natexit.register(forge)"),
-    "what threads do at exit": (FAILED, AT_EXIT + "import threading\nthreading._register_atexit(forge)"),
-    "finalizers": (
-        FAILED,
-        AT_EXIT + "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, forge)",
-    ),
-    "a destructor at exit": (FAILED, AT_EXIT + "class A:\n    __del__ = forge\nsys.a = A()"),
-    "a hook for exceptions": (FAILED, AT_EXIT + "sys.excepthook = sys.unraisablehook = forge"),
-    "a hook for exceptions that is used": (
-        BROKEN_OFF,
-        AT_EXIT + "sys.excepthook = forge\ndef f(): raise KeyboardInterrupt",
-    ),
+    "a child that goes on in its place": (FIND + "if os.fork():\n    os._exit(0)\n\ndef f(): return 1"),
+    "a flood": (FIND + "for _ in range(1100): os.write(pipes()[0], bytes(65536))"),
+    "what is done at exit": (AT_EXIT + "import atexit\natexit.register(forge)"),
+    "what threads do at exit": (AT_EXIT + "import threading\nthreading._register_atexit(forge)"),
+    "finalizers": AT_EXIT + "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, forge)",
+    "a destructor at exit": (AT_EXIT + "class A:\n    __del__ = forge\nsys.a = A()"),
+    "a hook for exceptions": (AT_EXIT + "sys.excepthook = sys.unraisablehook = forge"),
+    "a hook for exceptions that is used": AT_EXIT + "sys.excepthook = forge\ndef f(): raise KeyboardInterrupt",
     "a signal": (
-        BROKEN_OFF,
         AT_EXIT
-        + "import signal\nsignal.signal(signal.SIGALRM, forge)\ndef f():\n    signal.raise_signal(signal.SIGALRM)",
+        + "import signal\nsignal.signal(signal.SIGALRM, forge)\ndef f():\n    signal.raise_signal(signal.SIGALRM)"
     ),
     "a hook of the garbage collector": (
-        BROKEN_OFF,
-        AT_EXIT + "import gc\ngc.callbacks.append(forge)\ndef f():\n    gc.collect()\n    return 2",
+        AT_EXIT + "import gc\ngc.callbacks.append(forge)\ndef f():\n    gc.collect()\n    return 2"
     ),
     "a hook for warnings": (
-        BROKEN_OFF,
-        AT_EXIT + "import warnings\nwarnings.showwarning = forge\ndef f():\n    warnings.warn('x')\n    return 2",
+        AT_EXIT + "import warnings\nwarnings.showwarning = forge\ndef f():\n    warnings.warn('x')\n    return 2"
     ),
-    "a hook at forks": (FAILED, AT_EXIT + "os.register_at_fork(before=forge, after_in_parent=forge)"),
+    "a hook at forks": (AT_EXIT + "os.register_at_fork(before=forge, after_in_parent=forge)"),
     "a timed end": (
-        BROKEN_OFF,
-        FIND + "import faulthandler, time\nfaulthandler.dump_traceback_later(0.01, exit=True)\ntime.sleep(1)",
+        FIND + "import faulthandler, time\nfaulthandler.dump_traceback_later(0.01, exit=True)\ntime.sleep(1)"
     ),
-    "another standard output": (
-        BROKEN_OFF,
-        AT_EXIT + "class Out:\n    write = print\n    flush = forge\nsys.stdout = Out()",
-    ),
+    "another standard output": AT_EXIT + "class Out:\n    write = print\n    flush = forge\nsys.stdout = Out()",
     "an interrupt once all was said": (
-        BROKEN_OFF,
         FIND
         + ALL_WELL
         + """
@@ -149,14 +128,12 @@ def f():
     for word in WORDS:
         result.send(word)
     raise KeyboardInterrupt
-""",
+"""
     ),
     "words for tests to come": (
-        BROKEN_OFF,
-        FIND + ALL_WELL + "def f():\n    for word in WORDS: found('result').send(word)\n    return 2",
+        FIND + ALL_WELL + "def f():\n    for word in WORDS: found('result').send(word)\n    return 2"
     ),
     "a word that another test passed": (
-        CHANGED,
         FIND
         + """
 def f():
@@ -166,11 +143,10 @@ def f():
 
 def g():
     return 1
-""",
+"""
     ),
-    "saying nothing": (CHANGED, FIND + "def f():\n    found('result').send = lambda word: None\n    return 2"),
+    "saying nothing": (FIND + "def f():\n    found('result').send = lambda word: None\n    return 2"),
     "hearing nothing": (
-        CHANGED,
         FIND
         + """
 import unittest.case
@@ -178,14 +154,10 @@ said = unittest.case._Outcome.testPartExecutor.__wrapped__.__closure__
 for cell in said:
     if getattr(cell.cell_contents, '__name__', '') == 'send':
         cell.cell_contents = lambda word: None
-""",
+"""
     ),
-    "watching nothing": (
-        CHANGED,
-        FIND + "def f():\n    found('result').watched._held = ()\n    return 2",
-    ),
+    "watching nothing": FIND + "def f():\n    found('result').watched._held = ()\n    return 2",
     "another watcher": (
-        CHANGED,
         FIND
         + """
 def f():
@@ -195,16 +167,14 @@ def f():
     found('self').assertEqual = lambda *a: None
     type(found('result')).addFailure = lambda *a: None
     return 2
-""",
+"""
     ),
     "names of the runner": (
-        CHANGED,
         FIND
         + "frame = sys._getframe()\nwhile frame.f_globals.get('__name__') != 'steelyard_tests': frame = frame.f_back\n"
-        + "frame.f_globals['callable'] = lambda *a: True",
+        + "frame.f_globals['callable'] = lambda *a: True"
     ),
     "the key by the collector": (
-        FAILED,
         FIND
         + ALL_WELL
         + """
@@ -227,10 +197,9 @@ forge()
 def f():
     forge()
     return 2
-""",
+"""
     ),
     "the key in frames": (
-        FAILED,
         FIND
         + """
 import gc
@@ -243,10 +212,9 @@ def f():
                 os._exit(0)
         frame = frame.f_back
     return 2
-""",
+"""
     ),
     "tracing that changes words": (
-        FAILED,
         FIND
         + """
 def trace(frame, event, arg):
@@ -257,10 +225,9 @@ def trace(frame, event, arg):
 def f():
     sys.settrace(trace)
     return 2
-""",
+"""
     ),
     "profiling that looks for the key": (
-        FAILED,
         FIND
         + """
 def profile(frame, event, arg):
@@ -270,10 +237,9 @@ def profile(frame, event, arg):
 def f():
     sys.setprofile(profile)
     return 2
-""",
+"""
     ),
     "a thread that looks at frames": (
-        FAILED,
         FIND
         + """
 import threading
@@ -286,63 +252,47 @@ def look():
                 os._exit(0)
 
 threading.Thread(target=look, daemon=True).start()
-""",
+"""
     ),
-    "an expected failure": (
-        FAILED,
-        FIND + "def f():\n    found('self')._outcome.expecting_failure = True\n    return 2",
-    ),
+    "an expected failure": FIND + "def f():\n    found('self')._outcome.expecting_failure = True\n    return 2",
     "an expected failure of the tests to come": (
-        CHANGED,
         FIND
         + "def f():\n    for name in ('test_solution', 'test_zoo'):\n"
         + "        for kind in (getattr(sys.modules[name], 'Case', None), getattr(sys.modules[name], 'Zoo', None)):\n"
-        + "            if kind: kind.__unittest_expecting_failure__ = True\n    return 2",
+        + "            if kind: kind.__unittest_expecting_failure__ = True\n    return 2"
     ),
     "an expected failure of every test": (
-        CHANGED,
-        FIND + "import unittest\nunittest.TestCase.__unittest_expecting_failure__ = True",
+        FIND + "import unittest\nunittest.TestCase.__unittest_expecting_failure__ = True"
     ),
-    "a skip of every test": (CHANGED, FIND + "import unittest\nunittest.TestCase.__unittest_skip__ = True"),
+    "a skip of every test": (FIND + "import unittest\nunittest.TestCase.__unittest_skip__ = True"),
     "comparing numbers": (
-        CHANGED,
-        FIND + "def f():\n    found('self')._type_equality_funcs[int] = lambda *a, **k: None\n    return 2",
+        FIND + "def f():\n    found('self')._type_equality_funcs[int] = lambda *a, **k: None\n    return 2"
     ),
     "comparing numbers by another method": (
-        CHANGED,
-        FIND + "def f():\n    found('self')._type_equality_funcs[int] = 'assertNotEqual'\n    return 2",
+        FIND + "def f():\n    found('self')._type_equality_funcs[int] = 'assertNotEqual'\n    return 2"
     ),
     "all comparisons": (
-        CHANGED,
         FIND
         + "class Table(dict):\n    def get(self, *a): return lambda *b, **c: None\n\n"
-        + "def f():\n    found('self')._type_equality_funcs = Table()\n    return 2",
+        + "def f():\n    found('self')._type_equality_funcs = Table()\n    return 2"
     ),
     "a result that equals everything": (
-        FAILED,
         FIND
         + "class S(set):\n    __hash__ = None\n    def __eq__(self, other): return True\n\n"
-        + "def f():\n    found('result')._said = S()\n    return 2",
+        + "def f():\n    found('result')._said = S()\n    return 2"
     ),
-    "the assertion of one test": (
-        CHANGED,
-        FIND + "def f():\n    found('self').assertEqual = lambda *a: None\n    return 2",
-    ),
+    "the assertion of one test": FIND + "def f():\n    found('self').assertEqual = lambda *a: None\n    return 2",
     "the assertion of a class": (
-        CHANGED,
-        FIND + "def f():\n    type(found('self')).assertEqual = lambda *a: None\n    return 2",
+        FIND + "def f():\n    type(found('self')).assertEqual = lambda *a: None\n    return 2"
     ),
     "the exception of one test": (
-        CHANGED,
-        FIND + "import unittest\ndef f():\n    found('self').failureException = unittest.SkipTest\n    return 2",
+        FIND + "import unittest\ndef f():\n    found('self').failureException = unittest.SkipTest\n    return 2"
     ),
     "the exception of a class": (
-        CHANGED,
         FIND
-        + "import unittest.case as c\ndef f():\n    type(found('self')).failureException = c._ShouldStop\n    return 2",
+        + "import unittest.case as c\ndef f():\n    type(found('self')).failureException = c._ShouldStop\n    return 2"
     ),
     "the outcome": (
-        CHANGED,
         FIND
         + """
 import unittest.case
@@ -353,10 +303,9 @@ class Success(unittest.case._Outcome):
 def f():
     found('self')._outcome.__class__ = Success
     return 2
-""",
+"""
     ),
     "the result of the outcome": (
-        FAILED,
         FIND
         + """
 class Silent:
@@ -374,16 +323,14 @@ def f():
     outcome = found('self')._outcome
     outcome.result = Silent(outcome)
     return 2
-""",
+"""
     ),
     "the class of the test": (
-        CHANGED,
         FIND
         + "def f():\n    me = found('self')\n"
-        + "    me.__class__ = type('Case', (type(me),), {'assertEqual': lambda *a: None})\n    return 2",
+        + "    me.__class__ = type('Case', (type(me),), {'assertEqual': lambda *a: None})\n    return 2"
     ),
     "the name of the next test": (
-        CHANGED,
         FIND
         + """
 import gc, unittest
@@ -395,10 +342,9 @@ def f():
     return 1
 
 def g(): return 2
-""",
+"""
     ),
     "tests in place of the tests": (
-        CHANGED,
         FIND
         + """
 import gc, unittest
@@ -411,10 +357,9 @@ def f():
         if isinstance(one, unittest.TestSuite):
             one._tests[:] = [Mine() if isinstance(test, unittest.TestCase) else test for test in one._tests]
     return 1
-""",
+"""
     ),
     "whatever can be called in place of the tests": (
-        CHANGED,
         FIND
         + """
 import gc, unittest
@@ -434,10 +379,9 @@ def f():
                 if isinstance(test, unittest.TestCase) and test is not found('self'):
                     one._tests[n] = Mine(place := place + 1)
     return 1
-""",
+"""
     ),
     "a suite that runs otherwise": (
-        CHANGED,
         FIND
         + """
 import gc, unittest
@@ -447,10 +391,9 @@ def f():
         if isinstance(one, unittest.TestSuite):
             one.run = lambda result: [result.send(word) for word in ('start 2', 'returned', 'passed', 'stop')]
     return 1
-""",
+"""
     ),
     "a cleanup of the class": (
-        CHANGED,
         FIND
         + """
 def forge():
@@ -462,10 +405,9 @@ def forge():
 def f():
     type(found('self'))._class_cleanups.append((forge, (), {}))
     return 2
-""",
+"""
     ),
     "fewer tests": (
-        CHANGED,
         FIND
         + """
 import gc, unittest
@@ -479,15 +421,13 @@ def f():
                 del one._tests[2:]
                 one._tests[:] = [t for t in one._tests if t is None or 'Zoo' not in repr(t)]
     return 1
-""",
+"""
     ),
     "a loading of its own": (
-        CHANGED,
-        FIND + "import unittest\nsys.modules['test_solution'].load_tests = lambda *a: unittest.TestSuite()",
+        FIND + "import unittest\nsys.modules['test_solution'].load_tests = lambda *a: unittest.TestSuite()"
     ),
-    "another prefix of tests": (FAILED, FIND + "import unittest\nunittest.TestLoader.testMethodPrefix = 'test_z'"),
+    "another prefix of tests": (FIND + "import unittest\nunittest.TestLoader.testMethodPrefix = 'test_z'"),
     "another library in the module of tests": (
-        CHANGED,
         FIND
         + """
 import types, unittest
@@ -501,7 +441,7 @@ for name in ('test_solution', 'test_zoo'):
         if frame.f_globals.get('__name__') == name:
             frame.f_globals['unittest'] = types.SimpleNamespace(TestCase=Kind)
         frame = frame.f_back
-""",
+"""
     ),
 }
 
@@ -515,12 +455,20 @@ def check(tmp_path: Path, code: str, hidden: dict[str, str]) -> CriterionResult:
         return check_all(task.success_criteria, given, found, files=read_task_files(task, Path()))[0]
 
 
+RIGHT = {
+    "the name of the next test",
+    "tests in place of the tests",
+    "whatever can be called in place of the tests",
+    "a suite that runs otherwise",
+    "fewer tests",
+}
+
+
 @pytest.mark.parametrize("attack", list(ATTACKS))
 def test_code_that_goes_for_its_judge_has_not_passed(tmp_path: Path, attack: str) -> None:
-    expected, code = ATTACKS[attack]
-    found = check(tmp_path, code, TWO)
-    assert not found.met
-    assert found.reason.startswith(expected)
+    found = check(tmp_path, ATTACKS[attack], TWO)
+    # What a right answer does besides has no effect on the tests.
+    assert (found.met, found.reason) == (True, "3 tests ran, 0 did not pass") if attack in RIGHT else not found.met
 
 
 LASTING = """
@@ -565,21 +513,19 @@ USING_MORE = {
 
 
 @pytest.mark.parametrize(
-    ("attack", "expected"),
+    "attack",
     [
-        ("open('kit/numbers.py', 'w').write('def wanted(): return 2')", CHANGED),
-        ("import types\nsys.modules['kit'] = types.SimpleNamespace(wanted=f)", CHANGED),
-        ("open('data/wanted.json', 'w').write('2')", CHANGED),
-        ("os.unlink('data/wanted.json'); os.symlink('/dev/null', 'data/wanted.json')", CHANGED),
-        ("import kit.numbers\nkit.numbers.wanted = f", CHANGED),
-        ("import kit.numbers\nkit.numbers.wanted.__code__ = f.__code__", CHANGED),
-        ("", "2 tests ran, 2 did not pass"),
+        "open('kit/numbers.py', 'w').write('def wanted(): return 2')",
+        "import types\nsys.modules['kit'] = types.SimpleNamespace(wanted=f)",
+        "open('data/wanted.json', 'w').write('2')",
+        "os.unlink('data/wanted.json'); os.symlink('/dev/null', 'data/wanted.json')",
+        "import kit.numbers\nkit.numbers.wanted = f",
+        "import kit.numbers\nkit.numbers.wanted.__code__ = f.__code__",
+        "",
     ],
 )
-def test_what_the_tests_bring_along_is_guarded_too(tmp_path: Path, attack: str, expected: str) -> None:
-    found = check(tmp_path, FIND + attack, USING_MORE)
-    assert not found.met
-    assert found.reason.startswith(expected)
+def test_what_the_tests_bring_along_is_guarded_too(tmp_path: Path, attack: str) -> None:
+    assert not check(tmp_path, FIND + attack, USING_MORE).met
     assert check(tmp_path, "def f():\n    return 1\n", USING_MORE).reason == "2 tests ran, 0 did not pass"
 
 

@@ -188,10 +188,11 @@ class Peer:
             parts = [self.wire.unpack(part, table) for part in given]
             before = self.wire.contents(table)
             value = self.perform(name, target, parts)
-            packed_value = self.wire.pack(value, table)
-            self.send({"answer": packed_value, "changed": self.wire.changes(table, before)})
+            changed = self.wire.changes(table, before)  # first, as the tests read it first
+            self.send({"changed": changed, "answer": self.wire.pack(value, table)})
         except BaseException as error:  # noqa: BLE001 - whatever the candidate raises is its answer
-            self.send({"raise": self.error(error), "changed": self.wire.changes(table, before)})
+            changed = self.wire.changes(table, before)
+            self.send({"changed": changed, "raise": self.error(error)})
 
     def perform(self, name: str, target: Any, parts: list[Any]) -> Any:
         if name == "import":
@@ -258,8 +259,8 @@ class InstalledPackages:
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Look again, with the packages' directories on the path."""
         sys.meta_path.remove(self)
-        if sys.flags.no_site:
-            site.main()
+        if sys.flags.no_site:  # not site.main(), which imports what the work directory has as sitecustomize
+            site.addsitepackages(site.venv(site.removeduppaths()) or set())
         for finder in sys.meta_path:
             if (found := finder.find_spec(name, path, target)) is not None:  # type: ignore[arg-type]  # as Python calls it
                 return found

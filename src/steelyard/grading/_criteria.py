@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
-import json
 import math
 import posixpath
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
@@ -16,8 +13,10 @@ from steelyard import sandbox
 from steelyard.formatting import counted
 from steelyard.grading._artifacts import Staged
 from steelyard.grading._criterion_result import CriterionResult
+from steelyard.grading._grader import Grader
+from steelyard.grading._split import Bounds, Interpreter
 from steelyard.grading._task_files import TaskFiles
-from steelyard.grading._unittest_runner import OBSERVER, PROGRAM, sealed
+from steelyard.grading._tests import hidden_tests
 from steelyard.records import (
     CodeCompiles,
     CommandSucceeds,
@@ -36,15 +35,6 @@ MAX_NAME_CHARS = 100
 """Characters of a program's or a judge's name that a reason shows."""
 MAX_JUDGMENTS = 5
 """Judgments that a reason shows."""
-
-_RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_observer.py", "_unittest_runner.py"))
-_RUN_TESTS = f"""
-import sys, types
-sys.modules['{OBSERVER}'] = names = types.ModuleType('{OBSERVER}', None)
-names.__file__ = '<steelyard>'
-exec(compile(sys.argv[1], '<steelyard>', 'exec'), names.__dict__)
-exec(compile(sys.argv[2], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})
-"""
 
 _COMPILE_ALL = """
 import os, sys
@@ -99,7 +89,7 @@ class Bench(NamedTuple):
             files=files,
             copy=self.folder,
             stdin=stdin,
-            limits=sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds))),
+            limits=_limits(seconds),
             collect=collect,
             stop=self.stop,
         )
@@ -187,23 +177,24 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
 
 
 def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> Verdict:
-    """Run the tests; accept only a record sealed with a key unknown to the tests and the code."""
-    key, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
-    result = bench.run(
-        # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
-        ["python", "-I", "-c", _RUN_TESTS, *(path.read_text(encoding="utf-8") for path in _RUNNER), job],
-        seconds=seconds,
-        files={**files, job: json.dumps(sorted(files)).encode()},
-        stdin=f"{key} {place}".encode(),
-        collect=[place],
+    """Run the tests in a sandbox of their own; without any, those of the submission."""
+    isolation = sandbox.active_isolation()
+    own = files or {
+        path.relative_to(bench.folder).as_posix(): path.read_bytes() for path in sorted(bench.folder.rglob("test*.py"))
+    }
+    if isolation.python is None:
+        return False, False, "no Python interpreter that the sandbox's user can start"
+    grader = Grader(
+        tests=hidden_tests(own, "unittest"),
+        modules=(),
+        python=Interpreter(command=(isolation.python, "-I", "-B")),
+        bounds=Bounds(limits=_limits(seconds), isolation=isolation, stop=bench.stop),
     )
-    record = _record(result.collected.get(place), key)
-    if record is None:
-        return False, False, f"the tests did not finish ({result.ending})"
-    if record["changed"]:
-        return False, False, "the code under test changed the tests or the test library"
-    ran, bad = record["ran"], record["bad"]
-    return ran > 0 and bad == 0, False, f"{ran} tests ran, {bad} did not pass"
+    grade = grader.grade(bench.folder, None, None)
+    if grade.problem is not None:
+        return False, False, grade.problem
+    weak = "; the code under test could have forged this" if grade.is_weak and grade.is_passed else ""
+    return grade.is_passed, False, f"{grade.ran} tests ran, {len(grade.failed)} did not pass{weak}"
 
 
 def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Bench | None) -> Verdict:
@@ -281,17 +272,12 @@ _CHECKS: dict[type[Any], Callable[[Any, Submission, Bench | None], Verdict]] = {
 }
 
 
+def _limits(seconds: float) -> sandbox.Limits:
+    return sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds)))
+
+
 def _python() -> str:
     return sandbox.active_isolation().python or "python3"
-
-
-def _record(content: bytes | None, key: str) -> dict[str, int] | None:
-    """What the tests' record counts; None unless it is the one that was sealed: the tested code may have written it."""
-    seal, _, record = (content or b"").partition(b"\n")
-    if not hmac.compare_digest(seal, sealed(record, key)):
-        return None
-    counts: dict[str, int] = json.loads(record)
-    return counts
 
 
 def _ending(result: sandbox.SandboxResult) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from steelyard.formatting import counted
 from steelyard.grading._shared import MAX_CHANCE, SharedRun, chance_of, copies_for, file_of, run_shared
 from steelyard.grading._split import Bounds, Interpreter, run_split
-from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord
+from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord, module_of
 from steelyard.sandbox import Content
 
 MAX_NAMES = 3
@@ -49,6 +49,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[str, ...]
     problem: str | None = None
     """Why the tests did not run as they do with the reference solution."""
+    ran: int = 0
+    """Number of tests that ran or should have: all but skipped ones."""
     is_weak: bool = False
     """Whether the candidate's code could have forged the verdict."""
     shared: int = 0
@@ -148,11 +150,21 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
         if others and not split.has_died:
             places = sorted({place for name in others if (place := file_of(name, self.tests)) is not None})
             run = self._shared(candidate, files, places, copies_for(len(others)))
-            accepted = run.accepted()
-            shared = {name: status for name, status in accepted.items() if statuses.get(name) not in NOT_FAILED}
-            for name in others:  # a module that could not be loaded split gives its tests
-                statuses.pop(name)
-            statuses |= shared or dict.fromkeys(others, "failed")
+            for name, status in run.accepted().items():
+                if statuses.get(name) not in NOT_FAILED:
+                    is_told = status not in NOT_FAILED or bool(run.copies.get(name))
+                    shared[name] = status if is_told else "failed"
+                    if not is_told:  # nobody could tell a right answer from a forged result
+                        reasons[name] = (
+                            "it cannot run apart from the code under test and compares nothing with a literal"
+                        )
+            # A module that could not be loaded split gives its tests; any other test that is missing has failed.
+            loaded = {file_of(name, self.tests) for name in shared}
+            for place in self.tests.places:
+                if place in loaded:
+                    statuses.pop(place, None)
+                    statuses.pop(module_of(place), None)
+            statuses |= shared
         expected = {name: status if status in NOT_FAILED else "passed" for name, status in statuses.items()}
         return _grade(
             expected,
@@ -208,6 +220,7 @@ def _grade(
         passed=tuple(sorted(passed)),
         failed=tuple(sorted(failed)),
         problem=problem,
+        ran=sum(status != "skipped" for status in expected.values()),
         is_weak=is_weak,
         shared=shared,
         operators=operators,

@@ -71,10 +71,13 @@ def run_shared(
     place = f"{secrets.token_hex(8)}.json"
     rewritten, names = _rewritten(tests, places, copies)
     job = {"place": place, "framework": tests.framework, "names": list(map(module_of, places)), "places": list(places)}
+    # A package of the candidate would be imported in place of a test module of the same name.
+    packages = [name.removesuffix(".py") for name in tests.files if name.endswith(".py")]
     result = sandbox.run(
         [*python.command, "-c", _RUN, json.dumps(job), *sources(_wire, _candidate_process, _test_process)],
         copy=candidate,
         files={**(files or {}), **tests.files, **rewritten},
+        absent=[name for name in packages if not any(each.startswith(f"{name}/") for each in tests.files)],
         collect=[place],
         stop=bounds.stop,
         readable=python.readable,

@@ -180,6 +180,7 @@ class Peer:
         self.numbers: dict[int, int] = {}
         self.errors: dict[int, BaseException] = {}
         self.path = ""
+        self.owner = os.getpid()
         self.has_died = False
         self.operators = 0
         self.watch: Callable[[str, bool], None] = lambda _path, _is_object: None
@@ -334,6 +335,8 @@ class Peer:
     def do(self, name: str, target: Any, *parts: Any) -> Any:
         """Have the candidate do something with one of its objects; what it says of it is data."""
         with self.lock:
+            if os.getpid() != self.owner:  # a test forked, and its child goes on with the tests
+                os._exit(1)
             if self.has_died:
                 self.die("earlier")
             number = target if isinstance(target, str) else target._number
@@ -458,6 +461,7 @@ class Record:
 
     def __init__(self, peer: Any) -> None:  # Any: a Peer, or what stands for one
         self.peer = peer
+        self.owner = os.getpid()
         self.statuses: dict[str, str] = {}
         self.messages: dict[str, str] = {}
         self.objects: dict[str, set[str]] = {}
@@ -476,7 +480,7 @@ class Record:
     def end(self, name: str, status: str, message: str = "") -> None:
         if self.peer.has_died:
             status, message = "error", message or "the candidate's process has ended"
-        if name not in self.statuses or status != "passed":
+        if name not in self.statuses or (status != "passed" and self.statuses[name] not in ("failed", "error")):
             self.statuses[name] = status
             if message:
                 self.messages[name] = message[-2000:]
@@ -511,7 +515,8 @@ class Results(unittest.TestResult):
         self.record.end(test.id(), "passed")
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802 - as above
-        self.record.end(test.id(), "skipped", reason)
+        whole = getattr(test, "test_case", test)  # of a part
+        self.record.end(whole.id(), "skipped", reason)
 
     def addExpectedFailure(self, test: unittest.TestCase, _error: Any) -> None:  # noqa: N802 - as above
         self.record.end(test.id(), "expected failure")
@@ -589,6 +594,8 @@ def run_tests(record: Record, job: dict[str, Any]) -> str | None:
 
 def write(place: str, record: Record, problem: str | None) -> None:
     """Write the record and end, without what others do at exit."""
+    if os.getpid() != record.owner:
+        os._exit(1)
     with open(place, "w", encoding="utf-8") as file:
         json.dump({**record.written(), "problem": problem}, file)
     os._exit(0)
