@@ -471,7 +471,8 @@ _SUMMED = ("usage", "cost_usd", "tool_calls", "iterations")
 
 def _lacks_tokens(calls: Sequence[Call]) -> bool:
     """Whether a call was made whose tokens no log has: its answer was cut off, or the provider stated none."""
-    return any(not tokens_in(call.usage) for call in calls) and any(tokens_in(call.usage) for call in calls)
+    without = sum([call.usage is None or not (call.usage.output_tokens or tokens_in(call.usage)) for call in calls])
+    return 0 < without < len(calls)
 
 
 def _say_at_least(session: Building) -> None:
