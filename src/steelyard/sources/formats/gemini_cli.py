@@ -300,7 +300,7 @@ def _stats_part(path: Path, events: list[Event]) -> RunPart:
     else:
         more["success"] = True
     part = _part(path, session, _model_calls(ended, events), tools, span, **more)
-    part = msgspec.structs.replace(part, unfinished=ended is None)
+    part = msgspec.structs.replace(part, unfinished="failure" in more)
     counted = ended.stats.tools.total if ended and ended.stats and ended.stats.tools else None
     if counted is None and ended and ended.stats:
         counted = ended.stats.tool_calls

@@ -181,6 +181,7 @@ class Event(msgspec.Struct, kw_only=True):
     """A line of the chat, or an event that is printed: the latter writes its names with underscores."""
 
     type: str
+    subtype: str | None = None
     uuid: str | None = None
     session: str | None = msgspec.field(name="sessionId", default=None)
     session_id: str | None = None
@@ -257,7 +258,15 @@ def _kept(session: str, events: list[Event], path: str) -> RunPart:
         iterations=None if is_subagent else len(answers) or None,
     )
     waits = last is None or last.type != "assistant" or any(_tools(last.message))
-    return msgspec.structs.replace(part, is_subagent=is_subagent, unfinished=waits or bool(_working(events)))
+    return msgspec.structs.replace(
+        part, is_subagent=is_subagent, unfinished=waits or bool(_working(events)) or _lost(events)
+    )
+
+
+def _lost(events: list[Event]) -> bool:
+    """Whether an answer was cut off; one that the provider rejected, with a status, used no tokens."""
+    noticed = [event.noticed for event in events]
+    return any((notice.name or "").endswith(".api_error") and notice.status_code is None for notice in noticed)
 
 
 def _working(events: list[Event]) -> set[str]:
@@ -330,6 +339,7 @@ def _printed(session: str, events: list[Event], path: str) -> RunPart:
     )
     used = [event.message.usage for event in answers if event.message is not None]
     lost = any(counts is not None and not counts.input_tokens for counts in used)
+    lost = lost or any(event.type == "system" and event.subtype == "retry" for event in events)
     return msgspec.structs.replace(part, unfinished=ended is None or lost)
 
 
