@@ -9,7 +9,7 @@ import pytest
 
 from commands import steelyard
 from format_laws import check_cut_records, cut_records, outcome_of_paths, tokens_by_kind
-from steelyard.records import Run
+from steelyard.records import Rejected, Run
 from steelyard.sources import gather, log_formats
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -135,6 +135,6 @@ def test_event_files_of_openhands_belong_to_their_conversation(tmp_path: Path) -
             encoding="utf-8",
         )
     items = list(gather(paths, workers=1))
-    assert [type(item).__name__ for item in items] == ["PlacedRun"]
+    assert not [item for item in items if isinstance(item, Rejected)]
     (run,) = outcome_of_paths(paths)
     assert run.tool_calls == 3
