@@ -393,3 +393,25 @@ def test_packings_in_packings_are_bounded_too(tmp_path: Path) -> None:
         content = gzip.compress(content)
     (tmp_path / "deep.gz").write_bytes(content)
     assert "in more than 2 archives" in refused(tmp_path / "deep.gz")
+
+
+def test_the_work_for_many_entries_of_one_size_is_linear(tmp_path: Path) -> None:
+    def opened(entries: int) -> int:
+        """How many files are opened to read the archive."""
+        path, count = tmp_path / f"{entries}.zip", 0
+        with zipfile.ZipFile(path, "w") as archive:
+            for number in range(entries):
+                archive.writestr(f"{number}.jsonl", f'{{"task": "t", "id": "{number:05}"}}\n')
+
+        def counting(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal count
+            count += is_on and event == "open" and str(arguments[0]).endswith(".jsonl")
+
+        is_on = True
+        sys.addaudithook(counting)
+        runs = [item for item in gather([path], workers=1) if isinstance(item, PlacedRun)]
+        is_on = False
+        assert len(runs) == entries
+        return count
+
+    assert opened(400) < 2.5 * opened(200)

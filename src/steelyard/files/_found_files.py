@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
 import stat
 import sys
@@ -18,18 +17,30 @@ from steelyard.settings import MAX_ARCHIVE_DEPTH, PIPED, STDIN, is_stdin
 
 
 class SeenFiles:
-    """Remembers files by size and compares bytes only where sizes agree."""
+    """Remembers files by size, and by a digest of their bytes where sizes agree: an archive may have thousands."""
 
     def __init__(self) -> None:
-        self._by_size: dict[tuple[int, str], list[Path]] = {}
+        self._first: dict[tuple[int, str], Path] = {}
+        self._by_content: dict[tuple[int, str], dict[bytes, Path]] = {}
 
     def again(self, path: Path, labels: str = "") -> Path | None:
         """The file with the same bytes and labels that came before; None for a new one."""
-        same_size = self._by_size.setdefault((path.stat().st_size, labels), [])
-        earlier = next((other for other in same_size if filecmp.cmp(path, other, shallow=False)), None)
-        if earlier is None:
-            same_size.append(path)
-        return earlier
+        key = path.stat().st_size, labels
+        first = self._first.setdefault(key, path)
+        if first is path:
+            return None
+        contents = self._by_content.get(key)
+        if contents is None:
+            contents = self._by_content[key] = {_digest(first): first}
+        earlier = contents.setdefault(_digest(path), path)
+        return None if earlier is path else earlier
+
+
+def _digest(path: Path) -> bytes:
+    import hashlib  # brings OpenSSL
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def content_of(path: Path, labels: str = "") -> bytes | None:
