@@ -20,10 +20,10 @@ from steelyard.figures import (
     BenchmarkRatio,
     Estimate,
     Figure,
+    PassCell,
     PricedEstimate,
     StackedRow,
     TaskPair,
-    Tried,
     dots,
     dumbbells,
     heatmap,
@@ -48,7 +48,7 @@ def cases(generator: random.Random) -> dict[str, Callable[[], Figure]]:
     ]
     tasks = [f"task-{i}" for i in range(MAX_CELLS // 10)]
     agents = [f"agent-{i}/model" for i in range(10)]
-    cells = [[Tried(generator.randint(0, 5), 5) for _ in agents] for _ in tasks]
+    cells = [[PassCell(generator.randint(0, 5), 5) for _ in agents] for _ in tasks]
     pairs = [TaskPair(f"task-{i}", v, 1 - v) for i, v in enumerate(values)]
     bars = [BenchmarkRatio(f"module.time_{i}", 2 * v + 0.1, 1.5) for i, v in enumerate(values)]
     kinds = ["input", "cache read", "output"]

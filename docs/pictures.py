@@ -14,6 +14,7 @@ from steelyard.figures import (
     DayAmount,
     Estimate,
     Figure,
+    PassCell,
     PricedEstimate,
     ScoreBin,
     StackedRow,
@@ -21,7 +22,6 @@ from steelyard.figures import (
     TaskPair,
     TrendMark,
     TrendPoint,
-    Tried,
     calls,
     days,
     distances,
@@ -87,10 +87,10 @@ def _pareto() -> Figure:
 def _heatmap() -> Figure:
     """One metric (by default the pass rate) by task and group."""
     draw = random.Random(3)
-    cells: list[list[Tried | None]] = [
-        [Tried(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
+    cells: list[list[PassCell | None]] = [
+        [PassCell(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
     ]
-    cells[1][2], cells[4][4], cells[2][1] = None, None, Tried(1, 4, errored=1)
+    cells[1][2], cells[4][4], cells[2][1] = None, None, PassCell(1, 4, errored=1)
     return heatmap(TASKS, AGENTS, cells, title="Tasks by agents", note="5 runs a cell", width=WIDTH)
 
 

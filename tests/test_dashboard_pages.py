@@ -30,10 +30,10 @@ OF_ONE = (
     "Prices",
     "Profiles",
     "Ranking",
-    "Rated",
+    "AddedRating",
     "Repeatability",
-    "Rescored",
-    "Reviewed",
+    "RescoreResult",
+    "ReviewedSubmission",
     "Report",
     "SpeedupResult",
 )

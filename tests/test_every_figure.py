@@ -12,7 +12,7 @@ from hypothesis import example, given, settings, strategies as st
 from figure_cases import CASES, HOSTILE, Numbers, kinds, valued_heatmap
 from figure_laws import SHAPES, breaches, elements, has_title, shown_text, tag
 from steelyard import figures
-from steelyard.figures import Figure, PricedEstimate, Tried
+from steelyard.figures import Figure, PassCell, PricedEstimate
 
 PLAIN = ("ant/large", "bee/small", "cat", "a-rather-long-name-of-an-agent/with-a-model-2026-11", "dog", "elk", "gnu")
 NUMBERS: dict[str, Numbers] = {
@@ -123,7 +123,7 @@ def test_a_cut_name_has_the_whole_in_its_title() -> None:
 def test_a_heatmap_is_small_for_each_of_its_cells(tasks: int, most: int) -> None:
     agents = [f"agent-number-{index}/model-{index}" for index in range(10)]
     names = [f"a-task-with-a-rather-long-name-{index}" for index in range(tasks)]
-    cells = [[Tried((row + column) % 6, 5) if row % 7 else None for column in range(10)] for row in range(tasks)]
+    cells = [[PassCell((row + column) % 6, 5) if row % 7 else None for column in range(10)] for row in range(tasks)]
     figure = figures.heatmap(names, agents, cells, title="Tasks by agents")
     squares = [element for element, _ in elements(figure) if tag(element) == "path" and has_title(element)]
     assert len(squares) == 10 * tasks + 1  # the key shows what hatched means
@@ -131,7 +131,7 @@ def test_a_heatmap_is_small_for_each_of_its_cells(tasks: int, most: int) -> None
 
 
 def test_past_the_most_cells_tasks_are_grouped_by_category_or_difficulty() -> None:
-    cells = [[Tried(row % 2, 1)] * 10 for row in range(400)]
+    cells = [[PassCell(row % 2, 1)] * 10 for row in range(400)]
     tasks, agents = [f"t{row}" for row in range(400)], [f"a{column}" for column in range(10)]
     by_difficulty = figures.heatmap(tasks, agents, cells, title="t")
     assert "no run (200)" in by_difficulty.inline  # the even rows

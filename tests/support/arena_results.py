@@ -129,10 +129,10 @@ ARENA_RESULTS: dict[str, Callable[[Path], Answer]] = {
     "AddedTasks": lambda folder: arena_task_add(filled(folder), [SAMPLES / "tasks.toml"]),
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
-    "Submitted": submitted,
+    "SubmitResult": submitted,
     "SendingRound": notified,
-    "Reviewed": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
-    "Rescored": lambda folder: arena_rescore(filled(folder)),
+    "ReviewedSubmission": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
+    "RescoreResult": lambda folder: arena_rescore(filled(folder)),
     "TaskLeaderboard": lambda folder: arena_task_leaderboard(filled(folder), "fix-race"),
     "TaskLeaderboard by cost": lambda folder: arena_task_leaderboard(filled(folder), "fix-race", score="cost", top=2),
     "AllLeaderboards": lambda folder: arena_all_leaderboards(filled(folder), confidence=0.9),
@@ -148,7 +148,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Answer]] = {
     "WeightVersions": weighted,
     "ToolMetrics": lambda folder: arena_agent(measured(filled(folder), folder), "ant"),
     "Assignments": lambda folder: arena_rating_pending(rated_arena(folder)),
-    "Rated": lambda folder: arena_rating_add(
+    "AddedRating": lambda folder: arena_rating_add(
         rated_arena(folder), "ant-1", reviewer="xia", score=77.5, comment="better"
     ),
     "PeerReview": lambda folder: arena_rating_list(rated_arena(folder), "fix-race"),

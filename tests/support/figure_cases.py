@@ -17,6 +17,7 @@ from steelyard.figures import (
     DayAmount,
     Estimate,
     Figure,
+    PassCell,
     PricedEstimate,
     ScoreBin,
     StackedRow,
@@ -24,8 +25,7 @@ from steelyard.figures import (
     TaskPair,
     TrendMark,
     TrendPoint,
-    Tried,
-    Valued,
+    ValueCell,
 )
 
 Numbers = Sequence[float | None]
@@ -108,14 +108,16 @@ def _pareto(values: Numbers, names: Names, width: int) -> Figure:
 
 def _heatmap(values: Numbers, names: Names, width: int) -> Figure:
     agents = named(names, min(len(values), 7))
-    cells = [[None if each is None else Tried(_rounded(each), 9, _rounded(each) % 2)] * len(agents) for each in values]
+    cells = [
+        [None if each is None else PassCell(_rounded(each), 9, _rounded(each) % 2)] * len(agents) for each in values
+    ]
     return figures.heatmap(named(names, len(values)), agents, cells, title=names[0], width=width)
 
 
 def valued_heatmap(values: Numbers, names: Names, width: int) -> Figure:
     """The other form of the heatmap: values on an axis instead of verdicts."""
     agents = named(names, min(len(values), 7))
-    cells = [[Valued(each, place % 3, place % 2)] * len(agents) for place, each in enumerate(values)]
+    cells = [[ValueCell(each, place % 3, place % 2)] * len(agents) for place, each in enumerate(values)]
     axis = Axis(title=names[0], unit="USD", low=0, log=True)
     return figures.heatmap(named(names, len(values)), agents, cells, title=names[0], axis=axis, width=width)
 

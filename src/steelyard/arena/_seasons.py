@@ -204,7 +204,7 @@ class StoredSeason(NamedTuple):
     manifest: Document
 
 
-class Verified(NamedTuple):
+class VerifiedManifest(NamedTuple):
     """A manifest with the results of its checks."""
 
     manifest: Document
@@ -253,7 +253,7 @@ def find_season(arena: Arena, name: str) -> StoredSeason:
     )
 
 
-def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verified:  # Any: a JSON value
+def verify(document: Any, *, where: str, arena: Arena | None = None) -> VerifiedManifest:  # Any: a JSON value
     """Check the digest of a season, everything computed from its numbers, and the arena that stored it."""
     manifest, stated = _read(document, where)
     made = digest_of(manifest)
@@ -265,7 +265,7 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verified
             checks += _kept_checks(arena, manifest, made)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise InputError(f"invalid manifest: {error!r}", where=where) from error
-    return Verified(manifest, made, tuple(checks))
+    return VerifiedManifest(manifest, made, tuple(checks))
 
 
 def _leaderboard_checks(document: Document) -> Iterator[VerifyCheck]:

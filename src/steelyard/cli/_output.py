@@ -34,7 +34,7 @@ MARKDOWN = ".md"
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Showing:
+class DisplayOptions:
     """Output options shared by commands without a result file."""
 
     json: Json = False
@@ -46,12 +46,12 @@ class Showing:
         return 1 if useless or (rejected and not self.allow_rejected) else 0
 
 
-SHOWING = Showing()
+SHOWING = DisplayOptions()
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Output(Showing):
+class Output(DisplayOptions):
     """Output options shared by commands that return a result."""
 
     csv: Csv = False

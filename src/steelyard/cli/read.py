@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.cli._options import Csv, NoCsvEscape, Paths, Typed, typed
-from steelyard.cli._output import SHOWING, Output, Showing, check_csv_escape, check_printed, print_written
+from steelyard.cli._output import SHOWING, DisplayOptions, Output, check_csv_escape, check_printed, print_written
 from steelyard.cli._print import console, print_findings
 from steelyard.cli._question_commands import deliver
 from steelyard.pages import RUN_FILE_ENDINGS, check_file, check_runs_folder, write_runs, write_runs_folder
@@ -34,7 +34,7 @@ def read(
         str | None,
         Parameter(help="Write runs to .jsonl, .csv or .parquet, or to a Parquet directory (DIR/)."),
     ] = None,
-    showing: Showing = SHOWING,
+    showing: DisplayOptions = SHOWING,
 ) -> int:
     """Convert logs and results to run records (42 formats).
 

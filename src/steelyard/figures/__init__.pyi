@@ -7,7 +7,13 @@ from ._amounts import (
     stacked as stacked,
 )
 from ._axes import WIDTH as WIDTH, Axis as Axis
-from ._cells import MAX_CELLS as MAX_CELLS, Tried as Tried, Valued as Valued, distances as distances, heatmap as heatmap
+from ._cells import (
+    MAX_CELLS as MAX_CELLS,
+    PassCell as PassCell,
+    ValueCell as ValueCell,
+    distances as distances,
+    heatmap as heatmap,
+)
 from ._distributions import StripValue as StripValue, histogram as histogram, strip as strip
 from ._dots import Estimate as Estimate, dots as dots
 from ._figure import (

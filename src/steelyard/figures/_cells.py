@@ -32,7 +32,7 @@ _RANGES = ((0.0, "no run"), (0.25, "up to 25%"), (0.5, "25 to 50%"), (0.75, "50 
 _ALL = "every run"
 
 
-class Tried(NamedTuple):
+class PassCell(NamedTuple):
     """The outcome of an agent's runs of a task."""
 
     passed: int
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
     """Runs that ended in an error."""
 
 
-class Valued(NamedTuple):
+class ValueCell(NamedTuple):
     """A metric over an agent's runs of a task."""
 
     value: float | None
@@ -53,7 +53,7 @@ class Valued(NamedTuple):
     """Runs that ended in an error."""
 
 
-Cell: TypeAlias = Tried | Valued | None
+Cell: TypeAlias = PassCell | ValueCell | None
 Cells: TypeAlias = tuple[tuple[Cell, ...], ...]
 
 
@@ -115,7 +115,7 @@ def heatmap(
 def _scale(axis: Axis | None, cells: Cells) -> Scale | None:
     if axis is None:
         return None
-    return scale_of(axis, (cell.value for row in cells for cell in row if isinstance(cell, Valued)), 0.0, 1.0)
+    return scale_of(axis, (cell.value for row in cells for cell in row if isinstance(cell, ValueCell)), 0.0, 1.0)
 
 
 def _grid(rows: tuple[str, ...], agents: Sequence[str], cells: Cells, *, top: float, width: int) -> _Grid:
@@ -144,15 +144,15 @@ def _grouped(tasks: Sequence[str], cells: Cells, categories: Sequence[str]) -> t
 
 
 def _range(row: Iterable[Cell]) -> str:
-    runs = [cell for cell in row if isinstance(cell, Tried)]
+    runs = [cell for cell in row if isinstance(cell, PassCell)]
     total = sum(cell.runs for cell in runs)
     share = sum(cell.passed for cell in runs) / total if total else 0.0
     return next((name for end, name in _RANGES if share <= end), _ALL)
 
 
-def _added(column: Iterable[Cell]) -> Tried | None:
-    known = [cell for cell in column if isinstance(cell, Tried)]
-    return Tried(*(sum(cell[part] for cell in known) for part in range(3))) if known else None
+def _added(column: Iterable[Cell]) -> PassCell | None:
+    known = [cell for cell in column if isinstance(cell, PassCell)]
+    return PassCell(*(sum(cell[part] for cell in known) for part in range(3))) if known else None
 
 
 def _names(grid: _Grid, top: float, width: int) -> list[Mark]:
@@ -203,9 +203,9 @@ def _cells(grid: _Grid) -> list[Mark]:
     return [*groups, *over, *rings]
 
 
-def _count(cell: Tried | Valued, scale: Scale | None, x: float, y: float, room: float) -> list[Mark]:
+def _count(cell: PassCell | ValueCell, scale: Scale | None, x: float, y: float, room: float) -> list[Mark]:
     """How many of the runs passed, or which share of them, or the value, where there is room for it."""
-    if isinstance(cell, Tried):
+    if isinstance(cell, PassCell):
         texts: tuple[str, ...] = (f"{cell.passed}/{cell.runs}", percent(cell.passed / cell.runs, decimals=0))
     else:
         texts = (short_text(cell.value, scale.axis.unit),) if is_drawn(cell.value) and scale is not None else ()
@@ -215,7 +215,7 @@ def _count(cell: Tried | Valued, scale: Scale | None, x: float, y: float, room: 
 
 def _share(cell: Cell, scale: Scale | None) -> float | None:
     """How dark a cell is, from 0 to 1; None where there is nothing to show, which is hatched."""
-    if isinstance(cell, Tried):
+    if isinstance(cell, PassCell):
         return cell.passed / cell.runs if cell.runs else 0.0
     if cell is None or cell.value is None or math.isnan(cell.value) or scale is None:
         return None
@@ -231,7 +231,7 @@ def _tooltip(cell: Cell, scale: Scale | None) -> str:
     if cell is None:
         return "not run"
     errored = f", {cell.errored} errored" if cell.errored else ""
-    if isinstance(cell, Valued):
+    if isinstance(cell, ValueCell):
         text = "no value" if cell.value is None else value_text(cell.value, scale.axis.unit if scale else "")
         return f"{text} over {cell.runs} runs{errored}" if cell.runs > 1 else f"{text}{errored}"
     if not cell.runs:
@@ -272,7 +272,7 @@ def _key(grid: _Grid, width: int) -> list[Mark]:
 def _description(tasks: Sequence[str], agents: Sequence[str], cells: Sequence[Sequence[Cell]]) -> str:
     every = [cell for row in cells for cell in row]
     known = [cell for cell in every if cell is not None]
-    verdicts = [cell for cell in known if isinstance(cell, Tried)]
+    verdicts = [cell for cell in known if isinstance(cell, PassCell)]
     passed = f"{sum(cell.passed for cell in verdicts):,} of {sum(cell.runs for cell in verdicts):,} runs passed"
     valued = f"{sum(cell.runs > 0 for cell in known):,} cells with a value"
     return (

@@ -34,7 +34,7 @@ from steelyard.option_names import option
 from steelyard.profiles import load_profile
 from steelyard.questions._answer import Answer, Rows
 from steelyard.questions.arena._common import ArenaAnswer, no_records, or_rejected
-from steelyard.questions.arena._submitted import Submitted, submitted
+from steelyard.questions.arena._submitted import SubmitResult, submitted
 from steelyard.records import Finding, Rejected, Submission, microseconds_of, moment_of, now_microseconds
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import Migration, open_store, upgrade_store
@@ -126,7 +126,7 @@ def _with_models(arena: Arena) -> Arena:
     return arena
 
 
-class Submitting(Protocol):
+class SubmissionTarget(Protocol):
     """Local or remote arena that accepts submissions."""
 
     def submit(
@@ -159,12 +159,12 @@ def policy_named(name: str) -> Policy:
 
 
 def submit_files(
-    arena: Submitting | str,
+    arena: SubmissionTarget | str,
     paths: Sequence[Path],
     *,
     artifacts: Path | None = None,
     progress: FileProgress | None = None,
-) -> Submitted:
+) -> SubmitResult:
     """Submit the submissions in the files. Artifacts are in `artifacts` (default: next to each file)."""
     files = ((path, read_submissions(path)) for path in paths)
     return submit_located(
@@ -173,13 +173,13 @@ def submit_files(
 
 
 def submit_located(
-    arena: Submitting | str,
+    arena: SubmissionTarget | str,
     files: Iterable[tuple[Path, Iterator[LocatedSubmission | Rejected]]],
     *,
     artifacts: Callable[[Path], Path] | None,
     what: str,
     progress: FileProgress | None,
-) -> Submitted:
+) -> SubmitResult:
     """Submit the records of each file in batches; add to each rejection where its record is.
 
     `artifacts` returns the artifact directory of a file.

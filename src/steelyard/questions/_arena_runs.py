@@ -12,10 +12,10 @@ import msgspec
 from steelyard.arena import Arena, LocatedSubmission, metrics_of, read_task_map
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table
-from steelyard.questions._arena import FileProgress, Submitting, open_arena, submit_located
+from steelyard.questions._arena import FileProgress, SubmissionTarget, open_arena, submit_located
 from steelyard.questions._run_input import open_mapping
 from steelyard.questions.arena._common import no_records
-from steelyard.questions.arena._submitted import Submitted
+from steelyard.questions.arena._submitted import SubmitResult
 from steelyard.records import (
     NO_LABELS,
     Chosen,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def submit_runs(
-    arena: Submitting | str,
+    arena: SubmissionTarget | str,
     paths: Sequence[Path],
     *,
     task_map: Path | None = None,
@@ -48,7 +48,7 @@ def submit_runs(
     submitter: str | None = None,
     set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every command has for it
     progress: FileProgress | None = None,
-) -> Submitted:
+) -> SubmitResult:
     """Submit the runs in the files; tasks are matched by name or by the task map."""
     named = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(named, open_price_table(prices), submitter, labels_of(set), open_mapping(map) if map else None)

@@ -18,7 +18,7 @@ from ._rows import (
 from ._store import (
     Migration as Migration,
     Store as Store,
-    Upgraded as Upgraded,
+    UpgradeResult as UpgradeResult,
     open_store as open_store,
     upgrade_store as upgrade_store,
 )

@@ -483,7 +483,7 @@ def _check_version(store: Store, numbers: frozenset[int]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgraded:
+class UpgradeResult:
     """Result of an upgrade."""
 
     address: str
@@ -495,7 +495,7 @@ class Upgraded:
     """Copy of the file before the upgrade; None if nothing was applied, and on a server."""
 
 
-def upgrade_store(address: str, *, progress: Callable[[Migration], None] | None = None) -> Upgraded:
+def upgrade_store(address: str, *, progress: Callable[[Migration], None] | None = None) -> UpgradeResult:
     """Apply all pending migrations in one transaction; call `progress` before each.
 
     A SQLite file is copied first, while other writers are locked out. If the upgrade fails, the file is unchanged and
@@ -524,7 +524,7 @@ def upgrade_store(address: str, *, progress: Callable[[Migration], None] | None 
                 copy.unlink(missing_ok=True)
             raise
     store.close()
-    return Upgraded(store.address, version, tuple(done), copies[0] if copies else None)
+    return UpgradeResult(store.address, version, tuple(done), copies[0] if copies else None)
 
 
 def _copied(store: Store, file: Path, version: int) -> Path:

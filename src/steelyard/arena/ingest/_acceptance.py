@@ -184,7 +184,7 @@ class Before(NamedTuple):
     total_tokens: dict[int, Counts]
 
 
-class Scored(NamedTuple):
+class TaskScoring(NamedTuple):
     """Scores in cents: of the new rows on their day and now, and the overall scores of earlier rows now."""
 
     day: Scores
@@ -348,7 +348,7 @@ def _score(
     groups: Groups,
     versions: np.ndarray,
     policy: Policy,
-) -> Scored:
+) -> TaskScoring:
     """Score the rows by what they met, and where that has moved under policy `current` also by what it is now."""
     contexts: list[ScoringContext] = []
     first, last = [], []
@@ -367,10 +367,10 @@ def _score(
     day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
     with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
     if not len(with_earlier):
-        return Scored(day, now, ScoresOfTasks(with_earlier, with_earlier))
+        return TaskScoring(day, now, ScoresOfTasks(with_earlier, with_earlier))
     moved_states = [task_states[place] for place in with_earlier]
     earlier = store.now(read_stored, moved_states)
-    return Scored(day, now, ScoresOfTasks(with_earlier[earlier.which], earlier.overall(moved_states, policy)))
+    return TaskScoring(day, now, ScoresOfTasks(with_earlier[earlier.which], earlier.overall(moved_states, policy)))
 
 
 def _tally(
@@ -378,7 +378,7 @@ def _tally(
     task_states: Sequence[TaskState],
     columns: Mapping[str, Sequence[Any]],
     groups: Groups,
-    scored: Scored,
+    scored: TaskScoring,
     *,
     earlier_tokens: Sequence[Mapping[int, int]],
 ) -> tuple[Ranks, list[float]]:

@@ -21,7 +21,7 @@ from steelyard.arena.ingest._checked_submissions import (
     ArtifactPlaces,
     CheckedSubmission,
     SubmissionOutcome,
-    Waiting,
+    UncheckedSubmission,
     in_pieces,
     read_digests,
 )
@@ -49,7 +49,7 @@ from steelyard.store.schema import settings, tasks
 from steelyard.suggestions import nearest
 
 if TYPE_CHECKING:
-    from steelyard.arena.ingest._reviews import Decided
+    from steelyard.arena.ingest._reviews import DecidedSubmission
 
 OutcomeProgress = Callable[[Sequence[SubmissionOutcome]], None]
 """Called with the outcome of some submissions, once that is settled for good."""
@@ -338,7 +338,9 @@ class Arena:
             yield from [CheckedPortion(list(ready), list(ready.values()), under.rules)] if ready else []
             return
         waiting = {
-            number: Waiting(submission, encoded, under.tasks[submission.task_id], submission.id in stored_digests)
+            number: UncheckedSubmission(
+                submission, encoded, under.tasks[submission.task_id], submission.id in stored_digests
+            )
             for number, (submission, encoded) in todo.items()
         }
         for piece in in_pieces(portion.numbers, ready, waiting, ArtifactPlaces(root, kept)):
@@ -409,7 +411,7 @@ class Arena:
 
     def decide(
         self, submission_id: str, decision: Decision, *, by: str | None = None, reason: str | None = None
-    ) -> Decided:
+    ) -> DecidedSubmission:
         """Accept, exclude, withdraw or reinstate a submission; `by` is who decides.
 
         An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
@@ -420,7 +422,7 @@ class Arena:
         request = Request(submission_id, decision, by, reason)
         check_request(request)
 
-        def work(connection: Connection) -> Decided:
+        def work(connection: Connection) -> DecidedSubmission:
             self.refresh(connection)
             return decide(connection, request, rules=self.rules, policy=self.policy, now=now_microseconds())
 

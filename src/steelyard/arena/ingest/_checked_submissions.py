@@ -131,7 +131,7 @@ Piece = dict[int, CheckedSubmission | Rejected]
 """What is written together, by number."""
 
 
-class Waiting(NamedTuple):
+class UncheckedSubmission(NamedTuple):
     """A submission that is to be checked."""
 
     submission: Submission
@@ -149,7 +149,10 @@ class Waiting(NamedTuple):
 
 
 def in_pieces(
-    numbers: Sequence[int], ready: Mapping[int, CheckedSubmission], todo: Mapping[int, Waiting], places: ArtifactPlaces
+    numbers: Sequence[int],
+    ready: Mapping[int, CheckedSubmission],
+    todo: Mapping[int, UncheckedSubmission],
+    places: ArtifactPlaces,
 ) -> Iterator[Piece]:
     """The entries of these numbers in their order: those `ready` already, and those of `todo` once they are checked."""
     piece: Piece = {}
@@ -176,7 +179,7 @@ def in_pieces(
 
 @contextmanager
 def _checks(
-    todo: Mapping[int, Waiting], places: ArtifactPlaces
+    todo: Mapping[int, UncheckedSubmission], places: ArtifactPlaces
 ) -> Iterator[Callable[[int], CheckedSubmission | Rejected]]:
     """Return a function from number to check result. Submissions with artifacts are checked in parallel."""
     stop = Event()
@@ -193,7 +196,7 @@ def _checks(
         pool.shutdown(cancel_futures=True)
 
 
-def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubmission | Rejected:
+def _check(waiting: UncheckedSubmission, places: ArtifactPlaces, stop: Event) -> CheckedSubmission | Rejected:
     """The submission with its criteria checked, unless it is in the store already."""
     submission, encoded, stored_task, is_stored = waiting
     criteria = () if is_stored else stored_task.task.success_criteria

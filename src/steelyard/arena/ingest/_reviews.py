@@ -114,7 +114,7 @@ class Request(NamedTuple):
     reason: str | None
 
 
-class Decided(NamedTuple):
+class DecidedSubmission(NamedTuple):
     """A submission after a decision."""
 
     submission_id: str
@@ -143,7 +143,7 @@ def check_request(request: Request) -> None:
             raise UsageError(f"{what} is longer than {limit}", hint="shorten it")
 
 
-def decide(connection: Connection, request: Request, *, rules: Rules, policy: Policy, now: int) -> Decided:
+def decide(connection: Connection, request: Request, *, rules: Rules, policy: Policy, now: int) -> DecidedSubmission:
     """Write the decision and all that follows from it; what was decided before changes nothing."""
     task_id = _task_of(connection, request.submission_id)
     stored_task = find_task(connection, task_id, rules)
@@ -163,7 +163,7 @@ def decide(connection: Connection, request: Request, *, rules: Rules, policy: Po
         if request.decision != "accepted":
             _take(connection, row, state, number, rules=rules, policy=policy, now=now)
     log = read_reviews(connection, stored_task.key, row["ordinal"])
-    return Decided(
+    return DecidedSubmission(
         submission_id=row["id"],
         task_id=task_id,
         status="excluded" if row["ordinal"] in decisions_after(log).excluded else "counted",

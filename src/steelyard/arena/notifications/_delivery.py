@@ -165,7 +165,7 @@ SILENCES = 2
 Sender = Callable[..., str | None]
 
 
-class Served(NamedTuple):
+class TargetOutcome(NamedTuple):
     """The outcome of a target's events in one round."""
 
     sent: int
@@ -174,7 +174,7 @@ class Served(NamedTuple):
     errors: tuple[str, ...]
 
 
-class Leased(NamedTuple):
+class LeasedDelivery(NamedTuple):
     """A delivery that is this sender's for a while."""
 
     seq: int
@@ -199,10 +199,10 @@ class Queue:
         """The present; the round's own beginning where that was set to a later moment."""
         return max(self._began, now_microseconds())
 
-    def lease(self, most: int, until: int) -> list[Leased]:
+    def lease(self, most: int, until: int) -> list[LeasedDelivery]:
         """Lease the next events, at most `most`, until `until`."""
 
-        def work(connection: Connection) -> tuple[list[Leased], tuple[int, int]]:
+        def work(connection: Connection) -> tuple[list[LeasedDelivery], tuple[int, int]]:
             rows = connection.execute(self._next(most)).all()
             new = [row.seq for row in rows if row.attempts is None]
             if new:
@@ -215,9 +215,9 @@ class Queue:
             again = set(connection.execute(still_due.values(due_at=until).returning(deliveries.c.seq)).scalars())
             mine = again | set(new)
             last = (rows[-1].due_at, rows[-1].seq) if rows else self._last
-            return [Leased(row.seq, row.attempts or 0) for row in rows if row.seq in mine], last
+            return [LeasedDelivery(row.seq, row.attempts or 0) for row in rows if row.seq in mine], last
 
-        leased: list[Leased] = []
+        leased: list[LeasedDelivery] = []
         while not leased:  # some may all have gone to another sender
             before = self._last
             leased, self._last = self._store.in_transaction(work)
@@ -244,7 +244,7 @@ class Queue:
         )
         return wanted.order_by(outbox.c.due_at, outbox.c.seq).limit(most)
 
-    def note(self, delivery: Leased, problem: str | None) -> int:
+    def note(self, delivery: LeasedDelivery, problem: str | None) -> int:
         """Record the result of a delivery; return when a failed one is due again."""
         now = self.now()
         attempts = delivery.attempts + 1
@@ -261,7 +261,7 @@ class Queue:
         self._store.in_transaction(work)
         return due
 
-    def put_off(self, leased: Sequence[Leased], until: int) -> int:
+    def put_off(self, leased: Sequence[LeasedDelivery], until: int) -> int:
         """Let these and all that follow wait until then; how many. No attempt was made, so none is counted."""
         statement = update(deliveries).where(self._own(leased)).values(due_at=until)
         self._store.in_transaction(lambda connection: connection.execute(statement))
@@ -270,13 +270,13 @@ class Queue:
             count += len(more)
         return count
 
-    def _own(self, which: Sequence[Leased]) -> ColumnElement[bool]:
+    def _own(self, which: Sequence[LeasedDelivery]) -> ColumnElement[bool]:
         return and_(
             deliveries.c.seq.in_([delivery.seq for delivery in which]), deliveries.c.target == self._target.name
         )
 
 
-def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Signal) -> Served:
+def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Signal) -> TargetOutcome:
     """Send the target what is due to it, in order, each once; the rest is put off when it seems to be dead."""
     queue = Queue(store, target, began)
     most = max(1, min(EVENTS_AT_ONCE, int(LEASE_SECONDS / 2 / target.seconds)))
@@ -302,8 +302,8 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
             failed += 1
             errors[f"{target.name}: {problem}"] = None
             if silences == SILENCES:
-                return Served(sent, failed, queue.put_off(leased[place + 1 :], due), tuple(errors))
-    return Served(sent, failed, 0, tuple(errors))
+                return TargetOutcome(sent, failed, queue.put_off(leased[place + 1 :], due), tuple(errors))
+    return TargetOutcome(sent, failed, 0, tuple(errors))
 
 
 def _attempt(send: Callable[[], str | None]) -> str | None:
@@ -468,11 +468,11 @@ def notify_once(
     )
 
 
-def _run_in_parallel(jobs: Sequence[Callable[[], Served]], stop: Signal) -> list[Served]:
+def _run_in_parallel(jobs: Sequence[Callable[[], TargetOutcome]], stop: Signal) -> list[TargetOutcome]:
     """Run each job in a thread and return the results. An interrupted wait stops them after the current send."""
     if len(jobs) == 1:
         return [jobs[0]()]
-    results: dict[int, Served] = {}
+    results: dict[int, TargetOutcome] = {}
     problems: list[BaseException] = []
 
     def work(place: int) -> None:

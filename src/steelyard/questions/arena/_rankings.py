@@ -51,7 +51,7 @@ class RankingOptions(PolicyOptions):
             raise UsageError(f"{option('top')} must be 1 or more (got {self.top})")
 
 
-class Scored(Protocol):
+class RankedAnswer(Protocol):
     """A leaderboard, as far as its settings are concerned."""
 
     @property
@@ -64,7 +64,7 @@ class Scored(Protocol):
     def scored_by(self) -> Sequence[ScoredBy]: ...
 
 
-def settings_text(ranking: Scored) -> str:
+def settings_text(ranking: RankedAnswer) -> str:
     """Return the profile and the policy; if other profiles determined scores, each with its number of submissions.
 
     Profiles with the same name are distinguished by the time they took effect.

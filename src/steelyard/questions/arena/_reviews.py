@@ -27,7 +27,7 @@ class ReasonedOptions(DecisionOptions):
     reason: str | None = doc(REASON, default=None)
 
 
-class Reviewed(ArenaAnswer, frozen=True, kw_only=True):
+class ReviewedSubmission(ArenaAnswer, frozen=True, kw_only=True):
     """A submission after a decision."""
 
     rows: ClassVar[Rows] = Rows(keep=("submission_id", "task_id", "status", "changed", "review"))
@@ -51,13 +51,13 @@ class Reviewed(ArenaAnswer, frozen=True, kw_only=True):
         return f"{self.submission_id} in {self.task_id}: {self.status}"
 
 
-def decide(arena: Arena, options: DecisionOptions, decision: Decision, reason: str | None) -> Reviewed:
+def decide(arena: Arena, options: DecisionOptions, decision: Decision, reason: str | None) -> ReviewedSubmission:
     """Make a decision as a reviewer."""
     decided = arena.decide(options.submission, decision, by=options.by or login_name(), reason=reason)
-    return Reviewed(**decided._asdict())
+    return ReviewedSubmission(**decided._asdict())
 
 
-def page(answer: Reviewed) -> pages.Page:
+def page(answer: ReviewedSubmission) -> pages.Page:
     """Return the decision and its result in sentences."""
     included = "is excluded" if answer.status == "excluded" else "is included"
     included += f"; {answer.task_id} has {counted(answer.submissions, 'submission')}"

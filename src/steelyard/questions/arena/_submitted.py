@@ -15,7 +15,7 @@ from steelyard.questions.arena._rankings import rank_notes
 from steelyard.records import Finding, Rejected, one_a_kind, set_aside_findings
 
 
-class Submitted(ArenaAnswer, frozen=True, kw_only=True):
+class SubmitResult(ArenaAnswer, frozen=True, kw_only=True):
     """Outcome of submitting files."""
 
     rows: ClassVar[Rows] = Rows("receipts")
@@ -43,9 +43,9 @@ class Submitted(ArenaAnswer, frozen=True, kw_only=True):
         return not self.receipts
 
 
-def submitted(receipts: Sequence[Receipt], rejected: Sequence[Rejected], notes: Iterable[Finding]) -> Submitted:
+def submitted(receipts: Sequence[Receipt], rejected: Sequence[Rejected], notes: Iterable[Finding]) -> SubmitResult:
     """Return the outcome of the submissions in all files."""
-    return Submitted(
+    return SubmitResult(
         receipts=tuple(receipts),
         rejected=tuple(map(rejected_record, rejected)),
         findings=tuple(one_a_kind((*set_aside_findings(rejected), *notes))),
@@ -53,7 +53,7 @@ def submitted(receipts: Sequence[Receipt], rejected: Sequence[Rejected], notes: 
     )
 
 
-def page(answer: Submitted) -> pages.Page:
+def page(answer: SubmitResult) -> pages.Page:
     """Return one row per receipt."""
     receipts = answer.receipts
     percentiles = [each.percentile for each in receipts]

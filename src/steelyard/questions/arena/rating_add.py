@@ -25,7 +25,7 @@ class RatingAddOptions(Options):
     comment: str | None = doc("Comment.", default=None)
 
 
-class Rated(ArenaAnswer, frozen=True, kw_only=True):
+class AddedRating(ArenaAnswer, frozen=True, kw_only=True):
     """A stored rating."""
 
     rows: ClassVar[Rows] = Rows(
@@ -57,14 +57,14 @@ class Rated(ArenaAnswer, frozen=True, kw_only=True):
     holder="reviewer",
     examples=({"submission": "run-17", "reviewer": "ada", "score": 80, "comment": "clear and complete"},),
 )
-def arena_rating_add(arena: Arena, options: RatingAddOptions) -> Rated:
+def arena_rating_add(arena: Arena, options: RatingAddOptions) -> AddedRating:
     """Rate a submission from 0 to 100, by its id or the blinded name in an assignment."""
     reviewer = options.reviewer or login_name() or ""
     new = NewRating(options.submission, reviewer, float(options.score), options.criterion, options.comment)
-    return Rated(**rate(arena, new)._asdict())
+    return AddedRating(**rate(arena, new)._asdict())
 
 
-def page(answer: Rated) -> pages.Page:
+def page(answer: AddedRating) -> pages.Page:
     """Return what was rated, and whether it counts in a score."""
     what = f" on {answer.criterion}" if answer.criterion else ""
     before = "" if answer.replaces is None else f" (previously {answer.replaces:g})"

@@ -27,7 +27,7 @@ class RescoreOptions(Options):
     policy: Policy | None = doc("Change the baseline policy of the arena.", default=None)
 
 
-class Rescored(ArenaAnswer, frozen=True, kw_only=True):
+class RescoreResult(ArenaAnswer, frozen=True, kw_only=True):
     """Result of a rescore."""
 
     rows: ClassVar[Rows] = Rows(keep=("submissions", "rescored", "profile", "policy"))
@@ -48,14 +48,14 @@ class Rescored(ArenaAnswer, frozen=True, kw_only=True):
 
 
 @arena_action(RescoreOptions, examples=({"profile": "mine.toml"},))
-def arena_rescore(arena: Arena, options: RescoreOptions) -> Rescored:
+def arena_rescore(arena: Arena, options: RescoreOptions) -> RescoreResult:
     """Rescore the submissions of some or all tasks, optionally under a new profile or policy."""
     named = options.profile
     profile = named if named is None or isinstance(named, Profile) else load_profile(named)
     tasks = list(options.tasks)
     count = arena.rescore_tasks(tasks or None, profile=profile, policy=options.policy)
     chosen = (task for task in arena.tasks() if not tasks or task.id in tasks)
-    return Rescored(
+    return RescoreResult(
         submissions=count,
         rescored=count if arena.policy == "current" else 0,
         profile=arena.rules.name,
@@ -64,7 +64,7 @@ def arena_rescore(arena: Arena, options: RescoreOptions) -> Rescored:
     )
 
 
-def page(answer: Rescored) -> pages.Page:
+def page(answer: RescoreResult) -> pages.Page:
     """Return the result of a rescore in a sentence."""
     shown = counted(answer.submissions, "submission")
     if answer.policy == "current":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.arena import Arena
 from steelyard.questions._question import arena_action
-from steelyard.questions.arena._reviews import ReasonedOptions, Reviewed, decide
+from steelyard.questions.arena._reviews import ReasonedOptions, ReviewedSubmission, decide
 
 
 class ReviewAcceptOptions(ReasonedOptions):
@@ -18,6 +18,6 @@ class ReviewAcceptOptions(ReasonedOptions):
     holder="by",
     examples=({"submission": "run-17", "reason": "checked the log", "by": "ada"},),
 )
-def arena_review_accept(arena: Arena, options: ReviewAcceptOptions) -> Reviewed:
+def arena_review_accept(arena: Arena, options: ReviewAcceptOptions) -> ReviewedSubmission:
     """Accept a flagged submission."""
     return decide(arena, options, "accepted", options.reason)

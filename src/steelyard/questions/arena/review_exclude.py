@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from steelyard.arena import Arena
 from steelyard.questions._question import arena_action, doc
-from steelyard.questions.arena._reviews import REASON, DecisionOptions, Reviewed, decide
+from steelyard.questions.arena._reviews import REASON, DecisionOptions, ReviewedSubmission, decide
 
 
 class ReviewExcludeOptions(DecisionOptions):
@@ -24,6 +24,6 @@ class ReviewExcludeOptions(DecisionOptions):
     holder="by",
     examples=({"submission": "run-17", "reason": "prints the expected output", "by": "ada"},),
 )
-def arena_review_exclude(arena: Arena, options: ReviewExcludeOptions) -> Reviewed:
+def arena_review_exclude(arena: Arena, options: ReviewExcludeOptions) -> ReviewedSubmission:
     """Exclude a submission from the baseline, scores, ranks and flags of its task."""
     return decide(arena, options, "excluded", options.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.arena import Arena
 from steelyard.questions._question import arena_action
-from steelyard.questions.arena._reviews import ReasonedOptions, Reviewed, decide
+from steelyard.questions.arena._reviews import ReasonedOptions, ReviewedSubmission, decide
 
 
 class ReviewReinstateOptions(ReasonedOptions):
@@ -18,6 +18,6 @@ class ReviewReinstateOptions(ReasonedOptions):
     holder="by",
     examples=({"submission": "run-17", "by": "ada"},),
 )
-def arena_review_reinstate(arena: Arena, options: ReviewReinstateOptions) -> Reviewed:
+def arena_review_reinstate(arena: Arena, options: ReviewReinstateOptions) -> ReviewedSubmission:
     """Undo the exclusion or withdrawal of a submission."""
     return decide(arena, options, "reinstated", options.reason)

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from steelyard.arena import Arena
 from steelyard.errors import PermissionDeniedError
 from steelyard.questions._question import Options, arena_action, doc
-from steelyard.questions.arena._reviews import REASON, Reviewed
+from steelyard.questions.arena._reviews import REASON, ReviewedSubmission
 from steelyard.records import is_storable
 from steelyard.store.schema import submissions
 
@@ -45,7 +45,7 @@ def check_submitter(arena: Arena, options: WithdrawOptions) -> None:
     check_holder=check_submitter,
     examples=({"submission": "run-17", "reason": "wrong model was logged"},),
 )
-def arena_withdraw(arena: Arena, options: WithdrawOptions) -> Reviewed:
+def arena_withdraw(arena: Arena, options: WithdrawOptions) -> ReviewedSubmission:
     """Withdraw a submission as its submitter."""
     decided = arena.decide(options.submission, "withdrawn", by=options.by, reason=options.reason)
-    return Reviewed(**decided._asdict())
+    return ReviewedSubmission(**decided._asdict())

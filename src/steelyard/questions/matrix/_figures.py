@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.figures import Figure, Tried, Valued, heatmap
+from steelyard.figures import Figure, PassCell, ValueCell, heatmap
 from steelyard.metrics import catalog
 from steelyard.pages import key_name, metric_axis
 
@@ -25,9 +25,9 @@ def matrix_heatmap(answer: Matrix, width: int) -> Figure:
     return heatmap(tasks, groups, cells, title=title, note=note, axis=axis, width=width)
 
 
-def _cell(cell: MatrixCell | None, *, binary: bool) -> Tried | Valued | None:
+def _cell(cell: MatrixCell | None, *, binary: bool) -> PassCell | ValueCell | None:
     if cell is None:
         return None
     if binary:
-        return Tried(round((cell.value or 0.0) * cell.runs), cell.runs, cell.errored)
-    return Valued(cell.value, cell.runs, cell.errored)
+        return PassCell(round((cell.value or 0.0) * cell.runs), cell.runs, cell.errored)
+    return ValueCell(cell.value, cell.runs, cell.errored)
