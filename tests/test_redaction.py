@@ -103,16 +103,17 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize("secret", CANARIES.values(), ids=CANARIES)
 @pytest.mark.parametrize(
     "around", ["{}", "key {} here", "x={}", "“{}”", "\x1b[31m{}\x1b[0m", "a\n{}\nb", "a\\n{}", '"{}",']
 )
-def test_every_usual_shape_is_taken_out_wherever_it_stands(secret: str, around: str) -> None:
-    redaction = Redaction()
-    shown = redaction.text(around.format(secret))
-    assert BODY not in shown
-    assert "ABCDEFGHIJKLMNOP" not in shown
-    assert redaction.count == 1
+def test_every_usual_shape_is_taken_out_wherever_it_stands(around: str) -> None:
+    missed = []
+    for name, secret in CANARIES.items():
+        redaction = Redaction()
+        shown = redaction.text(around.format(secret))
+        if BODY in shown or "ABCDEFGHIJKLMNOP" in shown or redaction.count != 1:
+            missed.append((name, shown, redaction.count))
+    assert missed == []
 
 
 @pytest.mark.parametrize("secret", TWILIO.values(), ids=TWILIO)
@@ -204,44 +205,46 @@ def test_what_holds_no_secret_is_the_same_object() -> None:
     assert Redaction().tree(run) is run
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(sign for shape in SHAPES for sign in shape.signs),
-        *CANARIES.values(),
-        "-----BEGIN PRIVATE KEY-----",
-        "password = ",
-        "sk-a",
-        "://a:",
-        "a://b:c",
-        "eyJaaaaaaaa.",
-        "bearer  ",
-        "-eyJaaaaaaaa",
-        "-SG.aaaaaaaaaaaaaaaa",
-        'token\\"',
-        "--api-key ",
-        "--a-a-a-a-",
-        "password=a",
-        "cookie: a=",
-        "&sig=a",
-        "Maaaaaaaaaaaaaaaaaaaaaaa.",
-        "1234567890:AA",
-        "dp.st.a",
-        "\x1b[",
-        "\x1b[0",
-        "\\u001b[0m",
-        "x",
-    ],
-)
-def test_twice_the_text_takes_about_twice_the_time(piece: str) -> None:
-    def seconds(size: int) -> float:
-        text = piece * (size // len(piece))
-        tries = []
-        for _ in range(2):
-            start = time.process_time()
-            Redaction().text(text)
-            tries.append(time.process_time() - start)
-        return min(tries)
+PIECES = [
+    *(sign for shape in SHAPES for sign in shape.signs),
+    *CANARIES.values(),
+    "-----BEGIN PRIVATE KEY-----",
+    "password = ",
+    "sk-a",
+    "://a:",
+    "a://b:c",
+    "eyJaaaaaaaa.",
+    "bearer  ",
+    "-eyJaaaaaaaa",
+    "-SG.aaaaaaaaaaaaaaaa",
+    'token\\"',
+    "--api-key ",
+    "--a-a-a-a-",
+    "password=a",
+    "cookie: a=",
+    "&sig=a",
+    "Maaaaaaaaaaaaaaaaaaaaaaa.",
+    "1234567890:AA",
+    "dp.st.a",
+    "\x1b[",
+    "\x1b[0",
+    "\\u001b[0m",
+    "x",
+]
+"""Texts that, repeated, make a careless pattern search again from each of them."""
 
-    short, long = seconds(20_000), seconds(160_000)  # 8 times the text; quadratic would be 64 times
-    assert long < 24 * short + 0.05
+
+def test_eight_times_the_text_takes_about_eight_times_the_time() -> None:
+    def is_linear(piece: str) -> bool:
+        short, long = seconds(piece, 10_000), seconds(piece, 80_000)  # quadratic would take 64 times as long
+        return long < 24 * short + 0.02
+
+    def seconds(piece: str, size: int) -> float:
+        text = piece * (size // len(piece))
+        start = time.process_time()
+        Redaction().text(text)
+        return time.process_time() - start
+
+    slow = [piece for piece in PIECES if not is_linear(piece)]
+    again = [piece for piece in slow if not (is_linear(piece) or is_linear(piece))]  # a pause of the machine passes
+    assert again == []

@@ -278,7 +278,7 @@ class _Cells:
         if form.kind == "time" and value >= 0:
             return _clock(value)
         if form.kind == "percent":
-            return f"{form.before}{_plain(Decimal(repr(value)) * 100)}%"
+            return form.before + _plain(Decimal(repr(value)) * 100) + "%"
         number = _plain(Decimal(repr(value)))
         before = f"{form.before} " if form.before.isalpha() else form.before
         return f"{before}{number}{' ' if form.after else ''}{form.after}"
