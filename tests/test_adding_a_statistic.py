@@ -79,7 +79,7 @@ def test_it_is_shown_wherever_statistics_are(changed: Path) -> None:
     before_sum = list(STATISTICS).index("sum")  # where the entry is put
     names = [*list(STATISTICS)[:before_sum], "planted_range", *list(STATISTICS)[before_sum:]]
     shown = [name for name in names if name == "planted_range" or STATISTICS[name].shown]
-    assert list(metrics["cost_usd"]) == ["kind", *shown, "intervals", "reason"]
+    assert list(metrics["cost_usd"]) == ["kind", *shown, "intervals", "lower_bounds", "reason"]
     rows = csv.DictReader(run(changed, "-m", "steelyard", "measure", runs, "--csv").splitlines())
     assert [row["planted_range"] for row in rows if row["metric"] == "cost_usd"] == ["7.0"]
     frame = f"import steelyard as sy; f = sy.measure({runs!r}).to_polars(); print(f.schema['planted_range'])"

@@ -21,7 +21,7 @@ from steelyard.arena import read_submissions
 from steelyard.errors import InputLimitError
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Extraction
-from steelyard.records import MAX_VALUE, Rejected, Run
+from steelyard.records import MAX_VALUE, NO_LABELS, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
 from steelyard.sources import PlacedRun, RunPart, gather
 from steelyard.sources.tables import _join
@@ -259,7 +259,7 @@ def test_verdicts_look_at_few_runs_of_their_task(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_join, "_may_be_of", counted)
     made = [Run(task=f"t{number % 7}", agent=f"a{number}", experiment="e", passed=True) for number in range(2_000)]
     parts = [RunPart(run=run, path=f"{number}.json", role="verdict") for number, run in enumerate(made)]
-    judged = _join._judged([], [], [*parts, *parts])
+    judged = _join._judged([], [], [*parts, *parts], NO_LABELS)
     assert (len(judged), looked) == (2_000, 2_000)  # the second on each looks at the first; it was at all of them
 
 

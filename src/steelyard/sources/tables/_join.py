@@ -255,10 +255,31 @@ class _SubmittedRuns:
     def __init__(self, sessions: Sequence[Building]) -> None:
         self.all: list[Building] = list(sessions)
         self._by_task: dict[tuple[Submission, str], list[Building]] = {}
+        # Without an index, a submission with many runs of one task would take quadratic time.
+        self._named: dict[tuple[Submission, str, str, str], list[Building]] = {}
+        self._unnamed: dict[tuple[Submission, str], list[Building]] = {}
         self._passes_only: set[Submission] = set()
         self._gone: set[int] = set()
         for session in sessions:
-            self._of(session).append(session)
+            self._add(session)
+
+    def _add(self, building: Building) -> None:
+        """Add a run: a verdict that names its agent and evaluation can only get another one that names the same."""
+        self._of(building).append(building)
+        agent, submission = building.run.agent, _submission(building)
+        if building.role == "verdict" and agent is not None and building.evaluation is not None:
+            key = (submission, building.run.task, _directory_name(agent), building.evaluation)
+            self._named.setdefault(key, []).append(building)
+        else:
+            self._unnamed.setdefault((submission, building.run.task), []).append(building)
+
+    def _candidates(self, verdict: Building) -> Sequence[Building]:
+        """The runs of the submission that the verdict can be on."""
+        agent, evaluation = verdict.run.agent, verdict.evaluation
+        if agent is None or evaluation is None:
+            return self._of(verdict)
+        task = (_submission(verdict), verdict.run.task)
+        return [*self._unnamed.get(task, ()), *self._named.get((*task, _directory_name(agent), evaluation), ())]
 
     def _of(self, building: Building) -> list[Building]:
         return self._by_task.setdefault((_submission(building), building.run.task), [])
@@ -272,19 +293,18 @@ class _SubmittedRuns:
         if len(named or free) == 1:
             (named or free)[0].known_as = part.run.agent or ""
             return
-        runs.append(building)
+        self._add(building)
         self.all.append(building)
 
     def judge(self, part: RunPart) -> None:
         """A verdict is on the only run of its submission that it can be on, or a run of its own."""
         building = Building.of(part)
         building.is_judged, building.evaluation = True, part.run.experiment
-        runs = self._of(building)
         if part.lists_passes_only:
             self._passes_only.add(_submission(building))
-        run = _judged_run(part, runs)
+        run = _judged_run(part, self._candidates(building))
         if run is None:
-            runs.append(building)
+            self._add(building)
             self.all.append(building)
         else:
             _take_verdict(run, building)
@@ -372,10 +392,15 @@ def _agent_of(building: Building) -> str | None:
     return building.known_as or None if building.role == "session" else building.run.agent
 
 
+def _directory_name(agent: str) -> str:
+    """The agent as harnesses write it in names of directories."""
+    return agent.replace("/", "__")
+
+
 def _may_be_of(verdict: Run, building: Building) -> bool:
     """Whether the verdict can be on this run of its submission."""
     agent = _agent_of(building)
-    if None not in (agent, verdict.agent) and str(agent).replace("/", "__") != str(verdict.agent).replace("/", "__"):
+    if agent is not None and verdict.agent is not None and _directory_name(agent) != _directory_name(verdict.agent):
         return False
     if not building.is_judged:
         return building.run.passed in (None, verdict.passed)
