@@ -54,6 +54,8 @@ def agrees(shown: str, value: float) -> bool:
         return value == 0
     if share := re.fullmatch(r"(\d+)/(\d+)", shown):
         return math.isclose(int(share[1]) / int(share[2]), value)
+    if shown.startswith("< "):
+        return 0 <= value < float(shown[2:])
     if shown.endswith(" ms"):
         value *= 1_000
     first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown.replace("$", ""))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.questions._run_input import Measurable, input_names
 from steelyard.records import Chosen
-from steelyard.settings import is_stdin, named_path
+from steelyard.settings import is_stdin, is_store, named_path
 
 FILE = "file"
 """The key that names the input of a run."""
@@ -92,8 +92,10 @@ def _path_of(side: object) -> Path | None:
 
 
 def _paths_in(runs: Measurable) -> list[Path]:
-    """The paths of the input; none where it holds records."""
+    """The paths of the input; none where it holds records or is a store."""
     given = [runs] if isinstance(runs, (str, PathLike)) else runs
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, (str, PathLike)) for each in given):
+        return []
+    if any(is_store(fspath(each)) for each in given):
         return []
     return [named_path(each) for each in given if not is_stdin(named_path(each))]
