@@ -37,6 +37,45 @@ def changed(source: Path, target: Path, **words: str) -> Path:
 class TestClaudeCode:
     SESSION = SAMPLES / "claude-code" / "session.jsonl"
 
+    @pytest.mark.parametrize(
+        ("last_output", "blocks", "provenance"),
+        [
+            (40, ("thinking", "text"), "counted"),
+            (2, ("thinking", "text"), "lower_bound"),  # still the count of the stream's start
+            (40, ("text", "tool_use"), "lower_bound"),
+            (40, ("tool_use", "text"), "lower_bound"),
+            (40, ("text", "thinking"), "lower_bound"),
+        ],
+    )
+    def test_a_final_count_after_text_ends_a_session(
+        self, tmp_path: Path, last_output: int, blocks: tuple[str, str], provenance: str
+    ) -> None:
+        # most versions write no reason to stop; the final count is stated when an answer is finished
+        written = {
+            "thinking": {"type": "thinking", "thinking": "short"},
+            "text": {"type": "text", "text": "Prints 1."},
+            "tool_use": {"type": "tool_use", "id": "toolu_9", "name": "Bash", "input": {}},
+        }
+        lines = [
+            {
+                "type": "assistant",
+                "sessionId": "s-1",
+                "parentUuid": None,
+                "timestamp": f"2026-03-01T10:00:0{number}.000Z",
+                "message": {
+                    "id": "msg_A",
+                    "model": "claude-sonnet-4-5-20250929",
+                    "stop_reason": None,
+                    "content": [written[block]],
+                    "usage": {"input_tokens": 5, "output_tokens": output},
+                },
+            }
+            for number, (block, output) in enumerate(zip(blocks, (2, last_output), strict=True))
+        ]
+        path = tmp_path / "session.jsonl"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        assert (only(path).provenance or {})["usage"] == provenance
+
     def test_tokens_are_the_last_usage_of_each_message_id_not_the_sum_of_lines(self) -> None:
         # msg_A twice (output 3, then 61), msg_B 25, msg_C 7; the synthetic message is no call
         run = only(self.SESSION)

@@ -280,13 +280,19 @@ def openhands_output(path: Path) -> Count:
 
 
 def inspect_log(path: Path) -> Count:
-    """Samples, in a document or in an archive; with a total of input and output alone the input includes the cache."""
+    """Samples, in a document or in an archive; with a total of input and output alone the input includes the cache.
+
+    Of a header alone, the samples that it names.
+    """
     if path.suffix == ".eval":
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.startswith("samples/")]
             samples = [json.loads(archive.read(name)) for name in names]
     else:
-        samples = document(path).get("samples") or []
+        log = document(path)
+        samples = log.get("samples") or []
+        if not samples and log["results"]["completed_samples"]:
+            return len(log["eval"]["dataset"]["sample_ids"]) * log["eval"]["config"]["epochs"], {}
     by_model = [sample.get("model_usage") or {"": sample.get("output", {}).get("usage")} for sample in samples]
     used = [usage for models in by_model for usage in models.values() if usage]
     told = []

@@ -224,6 +224,20 @@ class CallSoFar(msgspec.Struct, gc=False):
     """Whether the output count is more than the placeholder from the stream's start."""
     characters: int = 0
     """How much text the model wrote, as written in the file; counted until the output count is known to be final."""
+    calls_tool: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model finished, and waits for no tool.
+
+        Many versions write no reason to stop. The final output count comes with that reason, after all of the content,
+        so an answer that has the count and ends with text is finished.
+        """
+        if self.last.stop_reason is not None:
+            return self.last.stop_reason in ENDINGS
+        content = self.last.content
+        ends_with_text = isinstance(content, list) and bool(content) and content[-1].type == "text"
+        return self.final and ends_with_text and not self.calls_tool
 
     @property
     def is_doubtful(self) -> bool:
@@ -259,8 +273,8 @@ class SessionSoFar:
     created: dict[str, None] = field(default_factory=dict)
     spawned: dict[str, None] = field(default_factory=dict)
     last_call: int = -1
-    last: Message | None = None
-    """The last line's message of a call."""
+    last: CallSoFar | None = None
+    """The call of the last line that has one."""
     states: list[tuple[int, CostState]] = field(default_factory=list)
     """Its totals, with their places in the file."""
     refusal: tuple[int, Line] | None = None
@@ -394,8 +408,7 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
             session.refusal = (lines.start, item)
         return
     session.last_call = lines.start
-    session.last = message
-    call = session.take_call(message.id or f"line {lines.number}", item, message)
+    call = session.last = session.take_call(message.id or f"line {lines.number}", item, message)
     content = message.content
     if not content:
         return
@@ -404,6 +417,7 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         return
     for block in content:
         if block.type == "tool_use":
+            call.calls_tool = True
             if block.id is not None:
                 session.tools[block.id] = None
             if block.name == WRITING:
@@ -522,7 +536,7 @@ def _unfinished(session: SessionSoFar, lines: Lines, *, has_account: bool) -> bo
     if session.last is None:
         return False
     if not has_account:
-        if session.last.stop_reason not in ENDINGS or not all(call.final for call in session.calls.values()):
+        if not session.last.is_answer or not all(call.final for call in session.calls.values()):
             return True
         if _waits(session, lines):
             return True
