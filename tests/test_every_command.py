@@ -208,7 +208,9 @@ def test_an_unknown_keyword_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"option of measure.*confidense") as told:
         sy.measure(sy.demo_runs(), confidense=0.9)
     assert told.value.nearest == "confidence"
-    with pytest.raises(UsageError, match="missing option candidate"):
+    with pytest.raises(UsageError, match="missing option rule"):
+        sy.gate(sy.demo_runs())
+    with pytest.raises(UsageError, match="no candidate to compare"):  # files could be the sides instead
         sy.compare(sy.demo_runs(), baseline="tier=T0")
 
 
