@@ -218,7 +218,9 @@ def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
 
 def test_names_with_commas_can_be_chosen() -> None:
     assert read_filter("agent=a,b, c,model=m=1", option="-a") == {"agent": "a,b, c", "model": "m=1"}
-    with pytest.raises(UnknownNameError, match="agent"):
-        read_filter("agent=a,agnt=b", option="-a")
+    assert read_filter("agent=a,team=b,c", option="-a") == {"agent": "a", "x_team": "b,c"}  # a custom field
+    records = [{"task": f"t{number}", "agent": agent, "passed": True} for number in range(3) for agent in "ab"]
+    with pytest.raises(UnknownNameError, match="unknown key 'agnt'"):
+        sy.compare(records, baseline="agent=a,agnt=b", candidate="agent=b")
     with pytest.raises(UsageError, match="KEY=VALUE"):
         read_filter("agent", option="-a")

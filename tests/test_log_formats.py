@@ -842,4 +842,6 @@ def test_a_file_named_by_the_user_that_nobody_knows_is_an_error(tmp_path: Path) 
     path.write_text("hello", encoding="utf-8")
     (item,) = gather([path])
     assert isinstance(item, Rejected)
-    assert list(gather([tmp_path])) == []  # in a folder it is only passed over
+    (passed_over,) = gather([tmp_path])  # in a folder it is only told
+    assert isinstance(passed_over, Finding)
+    assert (passed_over.code, passed_over.severity, passed_over.where) == ("not_used", "info", str(path))

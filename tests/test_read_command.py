@@ -22,19 +22,25 @@ def test_read_counts_files_runs_tokens_and_cost_by_format() -> None:
     report = json.loads(done.stdout)
     assert done.status == 0
     sessions = report["formats"]["claude-code"]
-    assert (sessions["files"], sessions["runs"], sessions["calls"]) == (3, 2, 5)
-    assert sessions["cost_lower_bound_runs"] == 1
-    assert report["total"]["cost_known_runs"] == 3
+    # Calls: 4 with a subagent, 1 with placeholders, 6 with a subagent; the 2 of the compacted session have their ids.
+    assert (sessions["files"], sessions["runs"], sessions["calls"]) == (6, 4, 4 + 1 + 6)
+    assert sessions["cost_lower_bound_runs"] == 2  # placeholders, and a subagent whose last answer calls a tool
+    assert report["total"]["cost_known_runs"] == 2 + 2
     assert report["formats"]["claude-json"]["cost_known_usd"] == pytest.approx(0.0842)
 
 
 def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> None:
     shutil.copy(SAMPLES / "codex" / "rollout.jsonl", tmp_path / "a.jsonl")
-    (tmp_path / "b.jsonl").write_bytes((SAMPLES / "codex" / "fork.jsonl").read_bytes()[:-30])
+    *lines, last = (SAMPLES / "codex" / "fork.jsonl").read_bytes().splitlines()
+    (tmp_path / "b.jsonl").write_bytes(b"\n".join([*lines, last[:-30]]))
+    cut_last = steelyard("read", str(tmp_path))
+    assert cut_last.status == 0
+    assert "the log ends within this line" in cut_last.stderr
+    (tmp_path / "b.jsonl").write_bytes(b"\n".join([*lines[:-1], lines[-1][:-30], last]) + b"\n")
     done = steelyard("read", str(tmp_path))
     assert done.status == 1
     assert "codex" in done.stdout
-    assert "the record is truncated" in done.stdout  # a cell goes on in the next line
+    assert f"b.jsonl:{len(lines)}  fix or remove the record" in done.stdout
     assert steelyard("read", str(tmp_path), "--allow-rejected").status == 0
 
 
@@ -137,17 +143,17 @@ def test_reasons_beyond_those_shown_are_counted(tmp_path: Path) -> None:
 def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
     folders = [str(SAMPLES / name) for name in ("claude-code", "claude-json", "inspect")]
     report = json.loads(steelyard("read", *folders, "--json").stdout)
-    assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [5, None, None]
+    assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [11, None, None]
     assert report["formats"]["claude-json"]["calls_reason"] == "no run reports its calls"
-    assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (5, 2)
+    assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (11, 3)
 
 
 def test_since_and_until_keep_what_started_between() -> None:
     folder = str(SAMPLES / "claude-code")
     first = json.loads(steelyard("read", folder, "--until", "2026-03-01", "--json").stdout)
     second = json.loads(steelyard("read", folder, "--since", "2026-03-02", "--json").stdout)
-    assert (first["total"]["runs"], second["total"]["runs"]) == (1, 1)
-    assert first["left_out_by_time"] == 1
+    assert (first["total"]["runs"], second["total"]["runs"]) == (1, 3)
+    assert (first["left_out_by_time"], second["left_out_by_time"]) == (3, 1)
     assert steelyard("read", folder, "--since", "tomorrow").status == 2
     assert steelyard("read", folder, "--since", "2026-03-02", "--until", "2026-03-01").status == 2
 

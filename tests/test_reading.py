@@ -332,6 +332,12 @@ def test_flat_parquet_and_json_lines_give_the_same_numbers(tmp_path: Path) -> No
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _declared_type(column: str) -> type[pl.DataType]:
+    kinds = {name: fact.kind for fact in FACTS.values() if fact.flat for name in fact.flat.columns}
+    kinds |= {"passed": "bool", "outcome": "str"}
+    return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kinds[column]]
+
+
 def flat_values(column: str) -> st.SearchStrategy[Any]:
     known = {
         "tier": st.just("T1"),
@@ -346,8 +352,8 @@ def flat_values(column: str) -> st.SearchStrategy[Any]:
         "impl_rate": st.floats(0, 1),
         "cost_usd": st.floats(0, 1e6),
     }
-    texts = {"id", "experiment", "task", "agent", "model"}
-    return known.get(column, st.text("abc", min_size=1) if column in texts else st.integers(1, 10**9))
+    is_text = _declared_type(column) is pl.String
+    return known.get(column, st.text("abc", min_size=1) if is_text else st.integers(1, 10**9))
 
 
 FLAT_COLUMNS = sorted({name for fact in FACTS.values() if fact.flat for name in (*fact.flat.columns, "task")})
@@ -373,12 +379,6 @@ def test_every_fact_of_flat_columns_is_that_of_the_record(rows: list[dict[str, A
             if fact.flat is not None:
                 value = expected[name]
                 assert told.get(name) == (None if isinstance(value, Missing) else value), name
-
-
-def _declared_type(column: str) -> type[pl.DataType]:
-    kinds = {name: fact.kind for fact in FACTS.values() if fact.flat for name in fact.flat.columns}
-    kinds |= {"passed": "bool", "outcome": "str"}
-    return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kinds[column]]
 
 
 def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ._file_bytes import (
     HEAD_BYTES as HEAD_BYTES,
     beginning_of as beginning_of,
     file_chunks as file_chunks,
+    open_file as open_file,
     parse_json as parse_json,
     parse_toml as parse_toml,
     read_text as read_text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping as AbstractMapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from steelyard.files import SeenFiles, file_repeated
 from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import (
+    GROUP_KEYS,
     NO_LABELS,
     DecodeError,
     Finding,
@@ -473,8 +474,9 @@ class RecordReader:
 class CustomFieldsSeen:
     """Whether some run has each of custom fields that were asked for."""
 
-    def __init__(self, keys: Iterable[str]) -> None:
+    def __init__(self, keys: Iterable[str], *, known: Collection[str] = GROUP_KEYS) -> None:
         self._asked = [key for key in keys if is_custom_field(key)]
+        self._known = known
         self._seen: set[str] = set()
 
     def add(self, run: Run) -> None:
@@ -486,7 +488,7 @@ class CustomFieldsSeen:
         """Reject a key that no run has, suggesting the nearest."""
         for key in self._asked:
             if key not in self._seen:
-                raise unknown_custom_field(key, self._seen)
+                raise unknown_custom_field(key, self._seen, known=self._known)
 
 
 @dataclass(frozen=True, slots=True)

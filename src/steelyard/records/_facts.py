@@ -484,7 +484,13 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         lambda run: run.conditions,
         conditions_values,
         tuple(
-            Fact(name, kind, meaning, "the record has no such condition", FromColumns("value", (f"conditions.{name}",)))
+            Fact(
+                name,
+                kind,
+                meaning,
+                "the record has no such condition",
+                None if name == "settings" else FromColumns("value", (f"conditions.{name}",)),  # an object is no column
+            )
             for name, (kind, meaning) in CONDITIONS.items()
         ),
     ),

@@ -178,11 +178,13 @@ def key_named(name: str, *, known: Collection[str] = GROUP_KEYS, what: str = "ke
     return f"x_{name}"
 
 
-def unknown_custom_field(key: str, present: Iterable[str], *, where: str | None = None) -> UnknownNameError:
+def unknown_custom_field(
+    key: str, present: Iterable[str], *, known: Collection[str] = GROUP_KEYS, where: str | None = None
+) -> UnknownNameError:
     """Return the error about a custom field that no run has: its name may be a misspelled key."""
     plain = key.removeprefix("x_")
-    if nearest(plain, GROUP_KEYS):
-        return UnknownKeyError("key", plain, GROUP_KEYS, where=where)
+    if nearest(plain, known):
+        return UnknownKeyError("key", plain, known, where=where)
     return UnknownKeyError("custom field", key, [name for name in present if is_custom_field(name)], where=where)
 
 

@@ -142,7 +142,7 @@ class UsageSums:
             models=tuple(condition for condition in limits.conditions if condition.key == "model"),
         )
         self._tally = UsageTally(self._question, self._price_table)
-        self._custom_fields = CustomFieldsSeen(self._question.by)
+        self._custom_fields = CustomFieldsSeen(self._question.by, known=USAGE_KEYS)
         self._begins_later: dict[str, bool] = {}
         """Of each file that runs were read from, whether all of them began after the asked-for time."""
         self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Literal
 import msgspec
 
 from steelyard.errors import DeclarationError, UnreadableFileError
-from steelyard.files import archive_kind, is_yaml
+from steelyard.files import archive_kind, is_yaml, open_file
 from steelyard.records import DecodeError, Finding, Rejected
 from steelyard.sources.formats._catalog import each_log_format, formats_plugged_in, log_format_named
 from steelyard.sources.formats._log_format import (
@@ -99,7 +99,7 @@ def _note_unfinished_line(result: FileResult, path: Path) -> None:
     last = result.rejected[-1]
     if last.code != "cut_off" or result.format is None or log_format_named(result.format).kind != "sessions":
         return
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(-1, os.SEEK_END)
         if file.read(1) in b"\n}":
             return  # it is a line before the last

@@ -175,7 +175,7 @@ def _count_files(rows: Iterator[Row], how: How, counted: GatheringCount, total: 
     repeated: dict[bytes, str] = {}
     for row in rows:
         seen = msgspec.msgpack.decode(row.value, type=FileSeen)
-        file = Found(seen.path, seen.shown, seen.size, alone=seen.alone)
+        file = Found(seen.path, seen.shown, seen.size, named=seen.named, alone=seen.alone)
         counted.count(FileResult(0, seen.kind, seen.format), file)
         if seen.content is not None and seen.content in contents:
             repeated[row.order] = seen.shown
@@ -258,6 +258,7 @@ class FileSeen(msgspec.Struct, frozen=True, array_like=True):
     size: int
     kind: FileKind
     format: str | None
+    named: bool
     alone: bool
     inside: bool
     """Whether it is in an archive."""
@@ -375,7 +376,15 @@ class _Worker:
         labels = self._labels.key(file.shown)
         content = content_of(file.path, labels) if result.kind == "own" and not by_place else None
         seen = FileSeen(
-            str(file.path), file.shown, file.size, result.kind, result.format, file.alone, file.depth > 0, content
+            str(file.path),
+            file.shown,
+            file.size,
+            result.kind,
+            result.format,
+            file.named,
+            file.alone,
+            file.depth > 0,
+            content,
         )
         yield Row(FILE, 0, place, msgspec.msgpack.encode(seen))
         items = list(shown_items(result, file))
