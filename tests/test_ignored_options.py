@@ -205,10 +205,14 @@ def test_a_method_that_suits_no_figure_is_a_finding() -> None:
     assert not [one for one in fitting.findings if one.code == "interval_method"]
 
 
-def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> None:
+@pytest.mark.parametrize("method", ["paired-t", "percentile", "bca"])
+def test_compare_uses_the_requested_method_for_every_metric(method: str) -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=12)
-    found = sy.compare(runs, baseline="agent=one", candidate="agent=two", interval="paired-t").findings
-    assert ["cost_of_pass uses percentile" in one.message for one in found if one.code == "interval_method"] == [True]
+    result = sy.compare(runs, baseline="agent=one", candidate="agent=two", interval=method)
+    metrics = result.pairs[0].metrics
+    assert {"pass_rate", "cost_usd", "cost_of_pass"} <= metrics.keys()
+    assert {name: one.difference.method for name, one in metrics.items()} == dict.fromkeys(metrics, method)
+    assert not [one for one in result.findings if one.code == "interval_method"]
 
 
 @pytest.mark.parametrize("rule", ["pass_rate >= -1", "pass_rate <= 0.9", "cost_usd <= 500", "cost_usd <= -99%"])

@@ -21,7 +21,7 @@ from steelyard.questions._figure_options import ConfidenceOptions, ProfileOption
 from steelyard.questions._group_keys import keys_with_scheme
 from steelyard.questions._options import RunFilterOptions
 from steelyard.questions._question import Names, doc, question
-from steelyard.questions._run_input import RecordReader, Runs
+from steelyard.questions._run_input import CustomFieldsSeen, RecordReader, Runs
 from steelyard.questions.judges._answer import (
     Agreement as Agreement,
     JudgePair as JudgePair,
@@ -67,11 +67,14 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
     reader = RecordReader(options.reading())
     schemes: set[str] = set()
     judged_runs = []
+    custom_fields = CustomFieldsSeen(by)
     for id_, entry in reader.read(runs):
         run = entry.run
+        custom_fields.add(run)
         if run.judgments:
             schemes |= {run.tier_scheme} if run.tier is not None else set()
             judged_runs.append(JudgedRun(id_, run.task, _group(run, by), _ratings(run.judgments), _verdict(run)))
+    custom_fields.check()
     by, _, scheme_findings = keys_with_scheme(by, sorted(schemes))
     findings = [*reader.finish(), *scheme_findings]
     if not judged_runs:
