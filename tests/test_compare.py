@@ -304,6 +304,29 @@ def test_what_only_the_number_of_comparisons_leaves_open_is_told_with_how_to_ask
     assert (alone.verdict, alone.sentence.count("planned")) == ("better", 0)
 
 
+def test_compare_excludes_zero_from_the_interval_of_a_claim() -> None:
+    runs = [msgspec.structs.replace(run, cost_usd=run.cost_usd + 5 * (run.agent == "y")) for run in lopsided("x", "y")]
+    found = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate", "cost_usd"])
+    passing = judged(found)
+    assert passing.verdict == "better"
+    assert passing.simultaneous is not None
+    assert passing.simultaneous.low == 0.0  # 0.025 < p < 0.05: Holm finds it after the cost, Bonferroni does not
+    assert "simultaneous 95% CI >0 to" in passing.sentence
+
+
+def test_compare_plans_no_effect_beyond_the_bounds() -> None:
+    found = judged(
+        sy.compare(
+            singles([1, 0] * 3, [1, 1, 1, 0, 1, 0]), baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]
+        )
+    )
+    assert found.verdict == "inconclusive"
+    assert found.power_analysis is not None
+    assert found.power_analysis.tasks_needed is not None
+    assert found.power_analysis.minimum_detectable_effect is None  # above 0.5, all that a baseline of 0.5 allows
+    assert "Minimum detectable effect" not in found.sentence
+
+
 def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     found = judged(sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"]))

@@ -198,28 +198,46 @@ def exact_percent(level: float) -> str:
 
 
 def bounds_text(
-    low: float | None, high: float | None, unit: str, *, bare: bool = True, of_difference: bool = False
+    low: float | None,
+    high: float | None,
+    unit: str,
+    *,
+    bare: bool = True,
+    of_difference: bool = False,
+    excludes_0: bool = False,
 ) -> str:
-    """The bounds of an interval, with one number of decimals.
+    """The bounds of an interval, with one number of decimals. `excludes_0`: a bound of exactly 0 is not part of it.
 
+    >>> bounds_text(0, 7.8, "USD", excludes_0=True)
+    '>0 to 7.80'
     >>> bounds_text(-0.028, 0.128, "fraction", of_difference=True), bounds_text(0.0612, 0.07, "USD", bare=False)
     ('-2.8 to 12.8', '$0.0612 to $0.0700')
     """
     if low is None or high is None:
         return DASH
     column = number_format((low, high), unit, difference=of_difference)
-    return f"{column.text(low, bare=bare)} to {column.text(high, bare=bare)}"
+    first = ">0" if excludes_0 and low == 0 else column.text(low, bare=bare)
+    last = "<0" if excludes_0 and high == 0 else column.text(high, bare=bare)
+    return f"{first} to {last}"
 
 
 def confidence_interval(
-    level: float, low: float | None, high: float | None, unit: str, *, bare: bool = True, of_difference: bool = False
+    level: float,
+    low: float | None,
+    high: float | None,
+    unit: str,
+    *,
+    bare: bool = True,
+    of_difference: bool = False,
+    excludes_0: bool = False,
 ) -> str:
     """A confidence interval with its level.
 
     >>> confidence_interval(0.95, 0.028, 0.128, "fraction", of_difference=True)
     '95% CI 2.8 to 12.8'
     """
-    return f"{interval_name(level)} {bounds_text(low, high, unit, bare=bare, of_difference=of_difference)}"
+    bounds = bounds_text(low, high, unit, bare=bare, of_difference=of_difference, excludes_0=excludes_0)
+    return f"{interval_name(level)} {bounds}"
 
 
 def interval_name(level: float) -> str:

@@ -132,16 +132,25 @@ def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: st
     )
 
 
-def interval_text(low: float | None, high: float | None, unit: str, label: str = "", *, separator: str = ", ") -> str:
+def interval_text(
+    low: float | None,
+    high: float | None,
+    unit: str,
+    label: str = "",
+    *,
+    separator: str = ", ",
+    excludes_0: bool = False,
+) -> str:
     """Return the bounds of an interval without the unit, and the label of its actual coverage."""
     if low is None or high is None:
         return DASH
-    return bounds_text(low, high, unit, of_difference=True) + (f"{separator}{label}" if label else "")
+    bounds = bounds_text(low, high, unit, of_difference=True, excludes_0=excludes_0)
+    return bounds + (f"{separator}{label}" if label else "")
 
 
-def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
+def range_text(low: float | None, high: float | None, unit: str, label: str = "", *, excludes_0: bool = False) -> str:
     """Return the bounds of an interval without the unit, with the label on the next line."""
-    return interval_text(low, high, unit, label, separator="\n")
+    return interval_text(low, high, unit, label, separator="\n", excludes_0=excludes_0)
 
 
 def interval_legend(intervals: Sequence[Limits]) -> str:

@@ -230,7 +230,7 @@ def _field(field: Field) -> str:
         shown = f'<input name="{text(field.name)}" value="{_url(field.value)}" placeholder="{text(field.default)}">'
     else:
         default = (
-            [] if field.default in field.choices else [f'<option value="">{text(field.default) or "any"}</option>']
+            [] if field.default in field.choices else [f'<option value="">{text(field.default) or "default"}</option>']
         )
         chosen = field.value or field.default
         options = [

@@ -698,7 +698,10 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
         title=("simultaneous " if any(each.simultaneous for each in every) else "") + interval_name(answer.confidence),
         values=[end.low for end in ends],
         decimals=6,
-        texts=[pages.range_text(end.low, end.high, each.unit, end.mark) for end, each in zip(ends, every, strict=True)],
+        texts=[
+            pages.range_text(end.low, end.high, each.unit, end.mark, excludes_0=each.is_significant)
+            for end, each in zip(ends, every, strict=True)
+        ],
         legend=pages.interval_legend(ends),
     )
     p_values = [each.test.adjusted_p_value for each in every]

@@ -81,7 +81,7 @@ class PowerAnalysis(Part, frozen=True, kw_only=True):
     max_tasks: int | None
     """Upper end; None if unknown or above 10 million."""
     minimum_detectable_effect: float | None
-    """Smallest true difference that this sample size detects; None if unknown."""
+    """Smallest true difference that this sample size detects; None if unknown or too large for the baseline."""
     power: float
     reason: str | None
     """Reason for missing numbers."""
@@ -160,7 +160,7 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     """None unless an effect size was requested or the result is inconclusive."""
     simultaneous: Interval | None
     """Interval that holds together with those of the other comparisons; the sentence prints it. None for a single one
-    or without correction."""
+    or without correction. A limit of exactly 0 is excluded if a difference is found."""
     equivalence: Equivalence | None
     """Result for the equivalence margin; None if none was given or the metric is not the first."""
     tipping_point: SideCounts | None

@@ -261,10 +261,11 @@ def _planned(difference: Difference, concluded: Verdict, judging: Judging) -> tu
             hint=option("effect_size", 0.05),
         )
     quantum, level, seed = difference.quantum, judging.single_level, judging.seed
-    return (
-        sample_size_from_data(gaps, effect, quantum=quantum, span=span, level=level, seed=seed),
-        minimum_effect_from_data(gaps, quantum=quantum, span=span, level=level, seed=seed),
-    )
+    minimum = minimum_effect_from_data(gaps, quantum=quantum, span=span, level=level, seed=seed)
+    if minimum is not None and difference.baseline is not None:
+        largest = max(abs(bound - difference.baseline) for bound in metric.bounds)
+        minimum = minimum if minimum <= largest else None
+    return sample_size_from_data(gaps, effect, quantum=quantum, span=span, level=level, seed=seed), minimum
 
 
 def verdict(difference: Difference, adjusted: float | None) -> Verdict:
@@ -304,7 +305,12 @@ def sentence(judged: JudgedDifference, *, a: str, b: str, judging: Judging, alon
     is_known = interval.low is not None and interval.high is not None
     if is_known:
         limits = confidence_interval(
-            interval.confidence, interval.low, interval.high, declared.unit, of_difference=True
+            interval.confidence,
+            interval.low,
+            interval.high,
+            declared.unit,
+            of_difference=True,
+            excludes_0=judged.verdict in CLAIMS,
         )
         limits = f"simultaneous {limits}" if judged.simultaneous is not None else limits
         details.append(f"{limits}, {interval.label}" if interval.label else limits)
