@@ -209,7 +209,7 @@ def bounds_text(
     """The bounds of an interval, with one number of decimals. `excludes_0`: a bound of exactly 0 is not part of it.
 
     >>> bounds_text(0, 7.8, "USD", excludes_0=True)
-    '>0 to 7.80'
+    '>0 to 7.8000'
     >>> bounds_text(-0.028, 0.128, "fraction", of_difference=True), bounds_text(0.0612, 0.07, "USD", bare=False)
     ('-2.8 to 12.8', '$0.0612 to $0.0700')
     """
