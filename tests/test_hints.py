@@ -106,7 +106,7 @@ def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
     assert "steelyard mapping suggest team.csv" in told
     (tmp_path / "runs.jsonl").write_text(RECORD, encoding="utf-8")
     assert run([verb, "runs.jsonl", *options]) == 2
-    assert "'LLM'" in capsys.readouterr().err
+    assert "unknown custom field 'x_LLM'" in capsys.readouterr().err
 
 
 def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -
     other.write_text("LLM,job,ok\ngpt,1,yes\n", encoding="utf-8")
     with pytest.raises(NoValidInputError, match="unknown format"):
         sy.measure(other, by="LLM")
-    mapping = {"run": {"task": "job", "passed": "ok"}}
+    rows = {"format": "csv", "files": "team.csv"}
+    mapping = {"mapping": 1, "name": "m", "rows": rows, "run": {"task": "job", "passed": "ok"}}
     with pytest.raises(UnknownNameError, match="LLM"):
         sy.measure(other, by="LLM", map=mapping)
     with pytest.raises(UnknownNameError, match="LLM"):
