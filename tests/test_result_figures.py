@@ -229,7 +229,8 @@ def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
         assert low is not None
         assert high is not None
         scale = 100 if bare == "{:.1f}" else 1
-        limits = f"({bare.format(scale * low)} to {bare.format(scale * high)})"
+        label = "" if judged.difference.approx_coverage is None else ", ≥80%"
+        limits = f"({bare.format(scale * low)} to {bare.format(scale * high)}{label})"
         assert any(limits in text for text in shown)
 
 
