@@ -184,13 +184,14 @@ def test_an_option_that_figures_lack_is_answered_with_those_that_they_have() -> 
 
 
 def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
-    # pass rate and cost alone are clear (p = 0.031 each, intervals without 0); Holm over two makes it p = 0.0625
+    # A passes 1 and B 7 of 12 tasks: p is below 0.05 alone, and above it by Holm over two metrics
     runs = [
-        Run(id=f"{agent}-{task}", task=f"t{task}", agent=agent, cost_usd=cost + task / 100, passed=passes)
-        for agent, cost, passes in (("a", 1.0, False), ("b", 2.0, True))
-        for task in range(6)
+        Run(id=f"{agent}-{task}", task=f"t{task}", agent=agent, impl_rate=float(passed), passed=passed)
+        for agent, solved in (("a", {11}), ("b", set(range(7))))
+        for task in range(12)
+        for passed in (task in solved,)
     ]
-    compared = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
+    compared = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["pass_rate", "impl_rate"], **FEW)
     for judged in compared.pairs[0].metrics.values():
         assert judged.difference.excludes(0.0)
         assert judged.verdict == "inconclusive"

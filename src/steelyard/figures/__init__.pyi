@@ -6,7 +6,7 @@ from ._amounts import (
     days as days,
     stacked as stacked,
 )
-from ._axes import WIDTH as WIDTH, Axis as Axis
+from ._axes import NARROW as NARROW, WIDTH as WIDTH, Axis as Axis
 from ._cells import (
     MAX_CELLS as MAX_CELLS,
     PassCell as PassCell,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.figures import Figure, TaskPair, dots, dumbbells, flips
+from steelyard.figures import NARROW, Figure, TaskPair, dots, dumbbells, flips
 from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.option_names import option
@@ -32,7 +32,8 @@ def difference_dots(answer: Comparison, width: int) -> Figure:
                     interval,
                     unit=compared.unit,
                     label=title if len(answer.pairs) == 1 else f"{title}: {pair.candidate.label}",
-                    text=text + VERDICT_MARKS.get(compared.verdict, ""),
+                    # in a narrow figure, the side of the zero line shows the verdict
+                    text=text if width < NARROW else text + VERDICT_MARKS.get(compared.verdict, ""),
                     sentence=compared.sentence,
                     is_sure=compared.is_significant,
                     way=-1 if compared.better == "lower" else 1,
