@@ -22,13 +22,14 @@ TOP = {
 COMPARE = {
     "Examples": [],
     "Arguments": ["FILES"],
-    "Options": ["--ignore-conditions", "--tasks", "--baseline", "--candidate"],
+    "Options": ["--baseline", "--candidate"],
     "Metrics and statistics": [
         "--metrics",
         "--confidence",
         "--correction",
         "--interval",
         "--cluster",
+        "--ignore-conditions",
         "--effect-size",
         "--margin",
         "--weight-by",
@@ -36,7 +37,7 @@ COMPARE = {
         "--seed",
         "--resamples",
     ],
-    "Select runs": ["--where", "--since", "--until"],
+    "Select runs": ["--where", "--since", "--until", "--tasks"],
     "Read input": ["--map", "--set", "--prices", "--profile", "--engine"],
     "Output": ["--json", "--csv", "--out", "--figure", "--no-csv-escape", "--allow-rejected", "--quiet"],
 }

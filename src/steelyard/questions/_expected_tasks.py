@@ -55,7 +55,7 @@ class TasksOptions(Options):
     """Expected tasks."""
 
     tasks: str | None = doc(
-        "Expected tasks per group: a file of task names, a number, or a data set (swe-bench-verified).",
+        "Expected tasks per group: a file of task names, their number, or a data set (swe-bench-verified).",
         default=None,
         local=True,
     )
