@@ -19,6 +19,9 @@ from format_laws import (
     check_run,
     check_same_twice,
     check_says_how,
+    check_step_usage,
+    check_steps,
+    check_steps_cut_anywhere,
     check_valid_and_placed,
     mutated,
     outcome,
@@ -71,6 +74,25 @@ def test_a_file_cut_at_any_byte_gives_a_true_prefix_or_an_error(path: Path, tmp_
 
 
 SESSION_LOGS = [path for path in FILES if log_formats()[format_of(path)].kind == "sessions"]
+
+
+STEP_LOGS = [path for path in FILES if log_formats()[format_of(path)].steps is not None]
+every_step_log = pytest.mark.parametrize("path", STEP_LOGS, ids=lambda path: path.relative_to(SAMPLES).as_posix())
+
+
+@every_step_log
+def test_steps_are_numbered_placed_and_named(path: Path) -> None:
+    check_steps(path)
+
+
+@every_step_log
+def test_step_usage_adds_up_to_the_run(path: Path) -> None:
+    check_step_usage(path)
+
+
+@every_step_log
+def test_steps_of_a_cut_log_are_a_prefix(path: Path, tmp_path: Path) -> None:
+    check_steps_cut_anywhere(path, tmp_path)
 
 
 @pytest.mark.parametrize("path", SESSION_LOGS, ids=lambda path: path.relative_to(SAMPLES).as_posix())

@@ -10,8 +10,19 @@ import msgspec
 from hypothesis import strategies as st
 
 from steelyard.files import archive_kind
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, Usage, decode_run, encode_run
-from steelyard.sources import LogFormat, PlacedRun, RunPart, gather, head_of, log_formats
+from steelyard.records import (
+    TOKEN_KINDS,
+    Finding,
+    Missing,
+    Rejected,
+    Run,
+    SessionStep,
+    Usage,
+    add_usage,
+    decode_run,
+    encode_run,
+)
+from steelyard.sources import LogFormat, PlacedRun, RunPart, gather, head_of, log_formats, transcript_of
 
 CUTS = 60
 """At how many places a sample is cut, besides its last 16 bytes."""
@@ -271,3 +282,61 @@ def check_cut_records(path: Path, paths: list[Path], folder: Path, *, turns: Abs
             assert tokens == all_tokens or number in turns or word in ("lower_bound", "unknown"), (
                 f"{where} is called {word}"
             )
+
+
+def steps_of(path: Path) -> Iterator[tuple[PlacedRun, list[SessionStep], list[Rejected]]]:
+    """Each run of a file that has steps, with these and the lines that they could not be read from."""
+    for item in gather([path], workers=1):
+        if isinstance(item, PlacedRun):
+            transcript = transcript_of(item, None)
+            if not isinstance(transcript, Missing):
+                yield item, list(transcript), transcript.rejected
+
+
+def check_steps(path: Path) -> None:
+    """Steps are numbered and placed, name their tools, and can be read again."""
+    for entry, steps, _ in steps_of(path):
+        assert steps, "a session without a step"
+        assert [step.index for step in steps] == list(range(1, len(steps) + 1))
+        lines = path.read_bytes().count(b"\n") + 1
+        for step in steps:
+            assert step.source_path == entry.logs[0].path
+            assert step.source_line is None or 1 <= step.source_line <= lines
+            assert (step.kind in ("tool_call", "subagent")) == (step.tool is not None and step.result is None)
+            assert (step.kind == "tool_result") == (step.role == "tool")
+            assert step.kind in ("tool_call", "subagent") or step.arguments is None
+            assert msgspec.convert(msgspec.to_builtins(step), SessionStep) == step
+        again = transcript_of(entry, None)
+        assert not isinstance(again, Missing)
+        assert list(again) == steps
+
+
+def check_step_usage(path: Path) -> None:
+    """Tokens of the steps add up to the run's, or the log states a total or is known to lack some: they are fewer."""
+    for entry, steps, _ in steps_of(path):
+        whole, known = entry.run.total_usage, add_usage(step.usage for step in steps)
+        if known is None:
+            continue
+        assert whole is not None
+        pairs = [(getattr(known, kind) or 0, getattr(whole, kind) or 0) for kind in TOKEN_KINDS]
+        summed = any(call.summed for call in entry.run.calls or ())
+        if (entry.run.provenance or {}).get("usage") == "lower_bound" or summed:
+            assert sum(mine for mine, _ in pairs) <= sum(its for _, its in pairs)
+        else:
+            assert [mine for mine, _ in pairs] == [its for _, its in pairs]
+
+
+def check_steps_cut_anywhere(path: Path, folder: Path) -> None:
+    """The steps of a file that is cut at any byte are the first ones of the file, except for tokens stated later."""
+    data = path.read_bytes()
+    full = {entry.run.id: _unplaced(steps) for entry, steps, _ in steps_of(path)}
+    cut = folder / path.name
+    for end in _cuts(len(data)):
+        cut.write_bytes(data[:end])
+        for entry, steps, _ in steps_of(cut):
+            mine, whole = _unplaced(steps), full.get(entry.run.id) or next(iter(full.values()))
+            assert mine == whole[: len(mine)], f"cut at {end}"
+
+
+def _unplaced(steps: list[SessionStep]) -> list[SessionStep]:
+    return [msgspec.structs.replace(step, source_path=None, usage=None) for step in steps]

@@ -118,6 +118,13 @@ from ._run_choice import (
     unknown_custom_field as unknown_custom_field,
     unmet as unmet,
 )
+from ._session_step import (
+    SessionStep as SessionStep,
+    StepKind as StepKind,
+    StepRole as StepRole,
+    placed_step as placed_step,
+    texts_in as texts_in,
+)
 from ._store_records import (
     PARTY_KINDS as PARTY_KINDS,
     SCOPES as SCOPES,

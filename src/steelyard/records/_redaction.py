@@ -221,6 +221,22 @@ class Redaction:
         """The record, list or mapping with every text in it redacted, names of keys too; what holds none is kept."""
         return cast("Tree", self._tree(value))
 
+    def named(self, name: str, value: Any) -> Any:  # Any: JSON values
+        """The JSON value under this name, with every text redacted as it would be behind the name and a sign.
+
+        >>> Redaction().named("", {"password": "s3cr3t-enough", "n": 1})
+        {'password': '[secret 1]', 'n': 1}
+        """
+        if isinstance(value, str):
+            begin = f"{name}="
+            text = self.text(begin + value) if name else self.text(value)
+            return text.removeprefix(begin) if not name or text.startswith(begin) else self.text(value)
+        if isinstance(value, dict):
+            return {self.text(key): self.named(key, inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.named(name, inner) for inner in value]
+        return value
+
     def _tree(self, value: Any) -> Any:  # Any: whatever a result is made of
         if type(value) in _NUMBERS or isinstance(value, Enum):
             return value

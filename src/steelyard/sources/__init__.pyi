@@ -21,6 +21,7 @@ from .formats._log_format import (
     ReadItem as ReadItem,
     Role as Role,
     RunPart as RunPart,
+    SessionLog as SessionLog,
     head_of as head_of,
 )
 from .formats._provider_usage import (
@@ -36,6 +37,11 @@ from .formats._run_values import (
     run_from as run_from,
 )
 from .formats._stated_figures import stated_accuracy as stated_accuracy
+from .formats._step_values import (
+    StepItem as StepItem,
+    arguments_of as arguments_of,
+    flat_text as flat_text,
+)
 from .formats._test_reports import format_of_tests as format_of_tests, tests_in as tests_in
 from .formats._timing_files import (
     contradiction as contradiction,
@@ -90,3 +96,4 @@ from .tables._run_table import (
     choose as choose,
 )
 from .tables._spool import SpillFolder as SpillFolder, free_bytes as free_bytes
+from .tables._transcripts import Transcript as Transcript, located as located, transcript_of as transcript_of

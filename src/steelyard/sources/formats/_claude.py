@@ -2,20 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from steelyard.files import label
-from steelyard.records import Amount, Call, Count, Failure, Finding, Provenance, Run, Usage, add_usage, sum_in_order
+from steelyard.records import (
+    Amount,
+    Call,
+    Count,
+    Failure,
+    Finding,
+    Provenance,
+    Run,
+    SessionStep,
+    StepRole,
+    Usage,
+    add_usage,
+    sum_in_order,
+)
 from steelyard.sources.formats._provider_usage import ClaudeUsage
 from steelyard.sources.formats._run_values import busiest_model, failure_of, itemized, run_from, stated_cost, tokens_in
+from steelyard.sources.formats._step_values import ABSENT, arguments_of, raw_text, value_of
 
 AGENT = "claude-code"
 SYNTHETIC = "<synthetic>"
 """The model name of messages that the client itself wrote: no call was made."""
+
+
+DELEGATING = frozenset({"Task", "Agent"})
+"""Tools that start a subagent."""
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block of a message's content."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+    tool_use_id: msgspec.Raw = ABSENT
+    content: msgspec.Raw = ABSENT
+    is_error: msgspec.Raw = ABSENT
+
+
+_ROLES: dict[str | None, StepRole] = {"thinking": "reasoning", "redacted_thinking": "reasoning"}
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
+
+def message_steps(
+    content: str | list[Block] | None, step: Callable[..., SessionStep], author: StepRole
+) -> Iterator[SessionStep]:
+    """Yield a step for each block of a message: a text, a call of a tool, or what a tool gave back."""
+    if isinstance(content, str):
+        if content:
+            yield step(kind="message", role=author, text=content)
+        return
+    for block in content or ():
+        if block.type in _CALLS:
+            yield step(
+                kind="subagent" if block.name in DELEGATING else "tool_call",
+                role="assistant",
+                tool=block.name,
+                call=block.id,
+                arguments=arguments_of(value_of(block.input)),
+            )
+        elif block.tool_use_id is not ABSENT:
+            call = value_of(block.tool_use_id)
+            yield step(
+                kind="tool_result",
+                role="tool",
+                call=call if isinstance(call, str) else None,
+                result=raw_text(block.content),
+                is_error=value_of(block.is_error) is True,
+            )
+        else:
+            text = raw_text(block.text if block.thinking is ABSENT else block.thinking)
+            yield step(kind="message", role=_ROLES.get(block.type, author), text=text or f"[{block.type}]")
 
 
 def split_contradiction(where: str, unsplit: int) -> tuple[Finding, ...]:

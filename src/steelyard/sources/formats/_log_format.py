@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
-from steelyard.records import Finding, Rejected, Run
+from steelyard.records import Finding, Rejected, Run, SessionStep
 
 Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"]
 FormatKind = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
@@ -27,6 +27,18 @@ _STRING = re.compile(rb'"((?:[^"\\]|\\.){0,400})[^"\\]*(?:\\.[^"\\]*)*"?', re.DO
 NOT_SEEN = " (not tested on real files)"
 
 
+class SessionLog(msgspec.Struct, frozen=True):
+    """A file with a session of a run, from which its steps can be read."""
+
+    path: str
+    """The file, as it is shown: one in an archive as `logs.zip!/inner/path`."""
+    format: str
+    session: str | None = None
+    """Id of the session, by which the format finds it in a file of several; `#LINE` if the format has no ids."""
+    calls: int = 0
+    """Number of model calls, by which copies of one session are ordered."""
+
+
 class PlacedRun(msgspec.Struct, frozen=True):
     """A Run and the place it was read from."""
 
@@ -35,6 +47,8 @@ class PlacedRun(msgspec.Struct, frozen=True):
     line: int | None = None
     format: str | None = None
     """The format of the file, where the run itself names an earlier one: our own records keep their `source`."""
+    logs: tuple[SessionLog, ...] = ()
+    """The files that it was put together from, except for files without steps."""
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +180,9 @@ class LogFormat:
     """Whether a file that begins like this is one of the format's; never raises."""
     read: Callable[[Path], Iterator[ReadItem]]
     """Reads the file: parts or runs, findings, and rejected records."""
+    steps: Callable[[Path, str | None], Iterator[SessionStep | Rejected]] | None = None
+    """Yields the steps of the session with this id in the file, lazily; of the only one, or of all, for None. None in
+    a format that states numbers and no messages."""
     family: str = ""
     """The tool that writes the same sessions in several formats; empty for a format that is alone."""
     leads_family: bool = False

@@ -12,22 +12,50 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from steelyard.files import glued, label, numbered_lines, recovered, whole_file
-from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
-from steelyard.sources.formats._claude import SYNTHETIC, CostState, account_of, split_contradiction
+from steelyard.records import (
+    JSON_ERRORS,
+    Call,
+    Failure,
+    Finding,
+    Provenance,
+    Rejected,
+    SessionStep,
+    Usage,
+    add_usage,
+    moment,
+)
+from steelyard.sources.formats._claude import (
+    DELEGATING,
+    SYNTHETIC,
+    Block,
+    CostState,
+    account_of,
+    message_steps,
+    split_contradiction,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._provider_usage import ClaudeUsage
 from steelyard.sources.formats._run_values import busiest_model, failure_of, folder_name, itemized, run_from
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    added,
+    decoded_lines,
+    raw_text,
+    value_of,
+    with_usage,
+)
 
 NAME = "claude-code"
 WRITING = "Write"
 
 
-DELEGATING = frozenset({"Task", "Agent"})
 CREATED = b'"create"'
 SPAWNED = b'"agentId":"'
 COST_STATE = b'"cost-state"'
@@ -163,20 +191,6 @@ def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None
 CHARACTERS_PER_TOKEN = 4
 SHORTFALL = 0.5
 """An output count below this fraction of the text's own length in tokens cannot be the final one."""
-
-
-ABSENT = msgspec.Raw()
-
-
-class Block(msgspec.Struct, gc=False):
-    """One block of a message's content."""
-
-    type: str | None = None
-    id: str | None = None
-    name: str | None = None
-    text: msgspec.Raw = ABSENT
-    thinking: msgspec.Raw = ABSENT
-    input: msgspec.Raw = ABSENT
 
 
 class Message(msgspec.Struct, gc=False):
@@ -612,6 +626,65 @@ def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
     return started, ended
 
 
+class StepLine(Line, gc=False):
+    """What a step shows of a line besides."""
+
+    subtype: msgspec.Raw = ABSENT
+    content: msgspec.Raw = ABSENT
+    error: msgspec.Raw = ABSENT
+
+
+_STEP_LINE = msgspec.json.Decoder(StepLine)
+INLINE = "sidechain"
+"""Subagent of a line that does not name it, as in versions before 2.0."""
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session. Tokens of a call that grow from line to line are on the lines that add them."""
+    seen: dict[str, Usage] = {}
+    for item in decoded_lines(path, _STEP_LINE):
+        if isinstance(item, Rejected):
+            yield item
+        elif item[1].session and session in (None, item[1].session):
+            yield from _steps_of_line(*item, seen)
+
+
+def _steps_of_line(number: int, line: StepLine, seen: dict[str, Usage]) -> Iterator[SessionStep]:
+    message = line.message
+    step = partial(
+        SessionStep,
+        at=moment(line.timestamp),
+        subagent=(line.agent or INLINE) if line.sidechain else None,
+        source_line=number,
+    )
+    if message is None:
+        if line.type == "system":
+            text = raw_text(line.content)
+            if (subtype := value_of(line.subtype)) == "compact_boundary":
+                yield step(kind="compaction", role="system", text=text)
+            elif subtype == "api_error":
+                yield step(kind="error", role="system", text=text or raw_text(line.error))
+            elif text is not None:
+                yield step(kind="message", role="system", text=text)
+    elif message.model == SYNTHETIC and line.type == "assistant":
+        text = "\n".join(each.text for each in message_steps(message.content, step, "assistant") if each.text)
+        yield step(kind="error" if line.is_api_error else "message", role="system", text=text or None)
+    elif line.type == "assistant":
+        made = list(message_steps(message.content, partial(step, model=message.model), "assistant"))
+        if message.usage is not None and line.forked is None:
+            used, key = message.usage.disjoint(), message.id or f"line {number}"
+            before = seen.get(key)
+            if before is None or (used.output_tokens or 0) >= (before.output_tokens or 0):
+                more = added(before, used)
+                seen[key] = used
+                made = made or [step(kind="message", role="assistant", model=message.model)] * bool(more.total)
+                if made and (before is None or more.total):
+                    with_usage(made[0], more)
+        yield from made
+    elif line.type == "user":
+        yield from message_steps(message.content, step, "user")
+
+
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
     """The folders that `CLAUDE_CONFIG_DIR` names, separated by commas; without it the two usual ones."""
     usual = [home / ".claude" / "projects", home / ".config" / "claude" / "projects"]
@@ -636,6 +709,7 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     family="claude",
     leads_family=True,
     precedence="first",

@@ -8,10 +8,12 @@ so, while the times of the lines may be those of the replay.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,7 +21,20 @@ from uuid import UUID
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
+from steelyard.records import (
+    JSON_ERRORS,
+    Call,
+    Count,
+    Failure,
+    FailureCause,
+    Finding,
+    Rejected,
+    SessionStep,
+    StepRole,
+    Usage,
+    add_usage,
+    moment,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     busiest_model,
@@ -28,6 +43,17 @@ from steelyard.sources.formats._run_values import (
     folder_name,
     run_from,
     token_contradiction,
+)
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    added,
+    arguments_of,
+    decoded_lines,
+    flat_text,
+    raw_text,
+    value_of,
+    with_usage,
 )
 
 NAME = "codex"
@@ -173,7 +199,34 @@ class Line(msgspec.Struct):
     record_type: str | None = None
 
 
+class Item(Payload):
+    """What a step shows of an item besides."""
+
+    content: msgspec.Raw = ABSENT
+    summary: msgspec.Raw = ABSENT
+    arguments: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+    action: msgspec.Raw = ABSENT
+    tools: msgspec.Raw = ABSENT
+
+
+class StepLine(Item):
+    """A line with an item, or in the older layout the item itself."""
+
+    payload: Item | None = None
+    record_type: str | None = None
+
+
+class ShellOutput(msgspec.Struct):
+    """What clients before 2026 write as the output of a command."""
+
+    output: str
+    metadata: dict[str, Any] = {}  # Any: JSON values
+
+
 _LINE = msgspec.json.Decoder(Line)
+_STEP_LINE = msgspec.json.Decoder(StepLine)
+_SHELL_OUTPUT = msgspec.json.Decoder(ShellOutput)
 _SPAWNED = msgspec.json.Decoder(Spawned)
 
 
@@ -232,7 +285,7 @@ class Thread:
         is_open = self.expects_answer if self.is_turn_open is None else self.is_turn_open
         return is_lost or self.unpaid or is_open
 
-    def take(self, line: Line) -> None:
+    def take(self, line: Line | StepLine) -> None:
         """Takes one line."""
         at = moment(line.timestamp)
         if line.type == "session_meta" and line.payload is not None:
@@ -283,7 +336,7 @@ class Thread:
             elif answer.thread_token_usage is not None:
                 self._count(answer.thread_token_usage, at)
 
-    def _legacy(self, line: Line) -> None:
+    def _legacy(self, line: Line | StepLine) -> None:
         if self.id is None and line.id and line.type is None:
             self.id = line.id
             self.legacy = True
@@ -417,6 +470,123 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield _part(thread, name)
 
 
+MAX_HELD = 64
+"""Steps that wait for the tokens of the answer that they are part of."""
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of the thread itself, without the history that it replays.
+
+    The tokens of an answer follow its items: they are on the last of these.
+    """
+    thread, tokens, held = Thread(), _TokensOfSteps(), deque[SessionStep]()
+    for item in decoded_lines(path, _STEP_LINE):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, line = item
+        thread.take(line)
+        at = moment(line.timestamp)
+        used = tokens.of(thread)
+        if used is not None:
+            if not held:
+                held.append(_step(thread, at, number, kind="message", role="assistant"))
+            with_usage(next((each for each in reversed(held) if each.role in MODEL_ROLES), held[-1]), used)
+            yield from held
+            held.clear()
+        if (step := _step_of(thread, line, at, number)) is not None:
+            held.append(step)
+            if len(held) > MAX_HELD:
+                yield held.popleft()
+    yield from held
+
+
+MODEL_ROLES = frozenset({"assistant", "reasoning"})
+
+
+@dataclass(slots=True)
+class _TokensOfSteps:
+    """Tokens that a thread states from line to line."""
+
+    calls: int = 0
+    answers: int = 0
+    ahead: Usage | None = None
+    """Tokens of answers that no running total contains yet."""
+
+    def of(self, thread: Thread) -> Usage | None:
+        """Return what was stated since the last line; None if nothing was."""
+        used = None
+        if len(thread.answers) > self.answers:
+            answers = list(islice(thread.answers.values(), self.answers, None))
+            self.answers = len(thread.answers)
+            if not thread.calls or self.ahead is not None:
+                used = add_usage(each.usage.disjoint() for each, _, _ in answers if each.usage is not None)
+                self.ahead = add_usage((self.ahead, used))
+        if len(thread.calls) > self.calls:
+            total = add_usage(call.usage for call in thread.calls[self.calls :])
+            self.calls = len(thread.calls)
+            used = total if total is None or self.ahead is None else added(self.ahead, total)
+            self.ahead = None
+        return used if used is not None and used.total else None
+
+
+def _step(thread: Thread, at: datetime | None, number: int, **fields: Any) -> SessionStep:  # Any: fields of a step
+    subagent = None if thread.parent is None else thread.id
+    return SessionStep(at=at, model=thread.model, subagent=subagent, source_line=number, **fields)
+
+
+def _step_of(thread: Thread, line: StepLine, at: datetime | None, number: int) -> SessionStep | None:
+    """Return the step of a line; None for a line that states only numbers, or what another line shows too."""
+    item = line.payload if line.payload is not None else line
+    if thread._copied(at):
+        return None
+    if line.type in ("response_item", item.type):
+        fields = _item_fields(item)
+    elif line.type == "compacted":
+        fields = {"kind": "compaction", "role": "system", "text": raw_text(item.message)}
+    elif line.type == "event_msg" and item.type in ("error", "turn_aborted"):
+        text = raw_text(item.message) if item.type == "error" else label(item.reason) or "aborted"
+        fields = {"kind": "error", "role": "system", "text": text}
+    else:
+        fields = None
+    return None if fields is None else _step(thread, at, number, **fields)
+
+
+def _item_fields(item: Item) -> dict[str, Any] | None:  # Any: fields of a step
+    """Return what an item gives a step; None if it has nothing to show."""
+    if item.type == "message":
+        role = ITEM_ROLES.get(str(item.role), "system")
+        return {"kind": "message", "role": role, "text": raw_text(item.content)}
+    if item.type == "reasoning":
+        text = raw_text(item.summary) or raw_text(item.content)
+        return None if text is None else {"kind": "message", "role": "reasoning", "text": text}
+    if item.type in TOOL_CALLS:
+        given = next((raw for raw in (item.arguments, item.input, item.action) if raw is not ABSENT), ABSENT)
+        return {
+            "kind": "subagent" if item.name == SPAWNING else "tool_call",
+            "role": "assistant",
+            "tool": label(item.name) or str(item.type).removesuffix("_call"),
+            "call": item.call_id or item.id,
+            "arguments": arguments_of(value_of(given)),
+        }
+    if str(item.type).endswith("_output"):
+        result, is_error = _output(item)
+        return {"kind": "tool_result", "role": "tool", "call": item.call_id, "result": result, "is_error": is_error}
+    return None
+
+
+ITEM_ROLES: dict[str, StepRole] = {"user": "user", "assistant": "assistant"}
+
+
+def _output(item: Item) -> tuple[str | None, bool]:
+    """Return the output of a tool, and whether its command failed."""
+    if isinstance(item.output, str) and item.output.startswith("{"):
+        with suppress(*JSON_ERRORS):
+            shell = _SHELL_OUTPUT.decode(item.output)
+            return shell.output, shell.metadata.get("exit_code") not in (None, 0)
+    return flat_text(item.output) if item.output is not None else raw_text(item.tools), item.success is False
+
+
 def _part(thread: Thread, path: str) -> RunPart:
     usage = thread.total.disjoint() if thread.calls else None
     notes: tuple[Finding, ...] = ()
@@ -470,6 +640,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     family="codex",
     precedence="first",
     kept_by=LogLocations("Codex", _places),

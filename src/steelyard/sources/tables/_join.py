@@ -185,6 +185,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         calls = (*(home.run.calls or ()), *(session.run.calls or ()))
         home.tool_ids |= session.tool_ids
         home.notes += session.notes
+        home.logs += session.logs
         home.lacks_lines |= session.lacks_lines
         home.unfinished |= session.unfinished or session.run.usage is None
         home.started |= session.started
@@ -225,6 +226,7 @@ def _reported_once(sessions: list[Building]) -> list[Building]:
         for name, word in words.items():
             home.how(**{name: word})
         home.notes += session.notes
+        home.logs = home.logs or session.logs
     return kept
 
 
@@ -464,6 +466,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     chosen = [session for session in sessions if session.family == family]
     for session in chosen:
         owner.notes += session.notes
+    owner.logs = [*(log for session in chosen for log in session.logs), *owner.logs]
     run = owner.run
     usage = add_usage(session.run.usage for session in chosen)
     sure = all((session.run.provenance or {}).get("usage") == "reported" for session in chosen)
@@ -509,6 +512,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
                 report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
             return False
         home = neighbors[0]
+    home.logs += report.logs
     name = report.path.rpartition("/")[2]
     if report.role == "tests":
         if home.run.tests is None or home.declared.kind == "tests":
@@ -562,5 +566,5 @@ def _entries(
             run = msgspec.structs.replace(run, agent=run.agent or agent or name, model=run.model or model)
         if building.lists_passes_only:
             run = msgspec.structs.replace(run, provenance={**(run.provenance or {}), "passed": "passes_only"})
-        yield place, PlacedRun(run, building.path, building.line)
+        yield place, PlacedRun(run, building.path, building.line, logs=tuple(building.logs))
     yield from (((True, path, 0, ""), file_repeated(path)) for path in sorted(repeated))

@@ -24,7 +24,7 @@ from steelyard.records import (
     sum_in_order,
 )
 from steelyard.sources.formats._catalog import log_format_named
-from steelyard.sources.formats._log_format import LogFormat, Role, RunPart
+from steelyard.sources.formats._log_format import LogFormat, Role, RunPart, SessionLog
 from steelyard.sources.formats._run_values import busiest_model, itemized, tokens_in
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -57,11 +57,14 @@ class Building:
     started: set[str] = field(default_factory=set)
     contains: set[str] = field(default_factory=set)
     unfinished: bool = False
+    logs: list[SessionLog] = field(default_factory=list)
+    """Where its steps are."""
 
     @classmethod
     def of(cls, part: RunPart) -> Building:
         """The beginning, from one part."""
         return cls(
+            logs=_logs_of(part),
             run=part.run,
             path=part.path,
             line=part.line,
@@ -119,6 +122,28 @@ class Building:
             else:
                 known[name] = word
         self.change(provenance=dict(sorted(known.items())) or None)
+
+
+def _logs_of(part: RunPart) -> list[SessionLog]:
+    """Return the file of the part, if its format shows steps."""
+    name = part.run.source.format if part.run.source else None
+    if name is None or log_format_named(name).steps is None:
+        return []
+    session = part.run.id or (None if part.line is None else f"#{part.line}")
+    return [SessionLog(part.path, name, session, len(part.run.calls or ()))]
+
+
+def _logs_once(group: Sequence[Building]) -> list[SessionLog]:
+    """Return the logs of one session without copies: of those with the same calls, the fullest counts."""
+    kept: list[Building] = []
+    seen: set[tuple[str, str | None]] = set()
+    for building in sorted(group, key=lambda building: -len(building.run.calls or ())):
+        calls = {(building.format, call.id) for call in building.run.calls or () if call.id is not None}
+        if not calls & seen:
+            kept.append(building)
+            seen |= calls
+    kept.sort(key=lambda building: (building.is_subagent, building.run.started_at or _NEVER, building.path))
+    return [log for building in kept for log in building.logs]
 
 
 def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
@@ -180,6 +205,7 @@ def _merged(group: Sequence[Building]) -> Building:
     first = copy(group[0])  # what the parts themselves say is asked for later
     first.tool_ids, first.notes, first.copied = dict(first.tool_ids), list(first.notes), set(first.copied)
     first.started, first.contains = set(first.started), set(first.contains)
+    first.logs = _logs_once(group)
     runs = [building.run for building in group]
     for other in group[1:]:
         if _tells_the_same(group[0], other):

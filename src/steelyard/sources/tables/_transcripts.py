@@ -1,0 +1,102 @@
+"""Steps of a run, read lazily from its logs, numbered and redacted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from steelyard.errors import UnreadableFileError
+from steelyard.files import Found, files_in
+from steelyard.records import DecodeError, Missing, Redaction, Rejected, SessionStep, placed_step
+from steelyard.scratch import scratch_folder
+from steelyard.sources.formats._catalog import log_format_named
+from steelyard.sources.formats._log_format import FormatKind, PlacedRun, SessionLog
+
+KINDS: tuple[FormatKind, ...] = ("sessions", "trials", "runs", "verdicts", "tests", "recordings")
+"""Kinds of formats: the first that shows steps of a run is the one to read."""
+PRECEDENCES = ("first", "normal", "last")
+INSIDE = "!/"
+"""Between the name of an archive and that of a file in it."""
+
+
+class Transcript:
+    """The steps of a run. Each iteration reads the logs anew; memory holds one step at a time."""
+
+    def __init__(self, logs: Sequence[SessionLog], redaction: Redaction | None) -> None:
+        self.logs = tuple(logs)
+        self.redaction = redaction
+        self.rejected: list[Rejected] = []
+        """Lines that the last iteration could not use."""
+
+    def __iter__(self) -> Iterator[SessionStep]:
+        self.rejected = []
+        index = 0
+        for log in self.logs:
+            for step in self._of(log):
+                index += 1
+                yield placed_step(step, index, log.path, self.redaction)
+
+    def _of(self, log: SessionLog) -> Iterator[SessionStep]:
+        read = log_format_named(log.format).steps
+        assert read is not None  # only such logs are chosen
+        try:
+            with located(log.path) as path:
+                for item in read(path, log.session):
+                    if isinstance(item, SessionStep):
+                        yield item
+                    else:
+                        self.rejected.append(item)
+        except UnreadableFileError as error:
+            self.rejected.append(Rejected(path=log.path, reason=error.message, hint=error.hint, code=error.kind))
+        except DecodeError as error:
+            self.rejected.append(Rejected(path=log.path, reason=error.reason, hint=error.hint))
+        except OSError as error:
+            self.rejected.append(Rejected(path=log.path, reason=error.strerror or str(error), code="unreadable_file"))
+
+
+def transcript_of(entry: PlacedRun, redaction: Redaction | None) -> Transcript | Missing:
+    """Return the steps of a run that was read from logs, or why there are none.
+
+    Where several tools report the session, the log that the agent itself keeps is read.
+    """
+    logs = chosen_logs(entry.logs)
+    if logs:
+        return Transcript(logs, redaction)
+    source = entry.run.source
+    if entry.format is None and source is not None and source.format is not None:
+        return Missing(f"files of format {source.format} contain no messages")
+    if source is not None and source.path is not None:
+        return Missing(f"the record contains no messages; its log was {source.path}")
+    return Missing("the record contains no messages")
+
+
+def chosen_logs(logs: Iterable[SessionLog]) -> list[SessionLog]:
+    """Return the logs of the surest format."""
+    by_format: dict[str, list[SessionLog]] = {}
+    for log in dict.fromkeys(logs):
+        by_format.setdefault(log.format, []).append(log)
+    return by_format[min(by_format, key=_rank)] if by_format else []
+
+
+def _rank(name: str) -> tuple[int, int, bool]:
+    declared = log_format_named(name)
+    return KINDS.index(declared.kind), PRECEDENCES.index(declared.precedence), not declared.leads_family
+
+
+@contextmanager
+def located(shown: str) -> Iterator[Path]:
+    """Provide the file of this name; one in an archive is extracted for the while."""
+    outer, inside, inner = shown.partition(INSIDE)
+    if not inside or Path(shown).is_file():
+        yield Path(shown)
+        return
+    with scratch_folder() as folder:
+        at = Found(outer, outer, Path(outer).stat().st_size, named=True)
+        for depth in range(shown.count(INSIDE)):
+            found = (each for each in files_in(at, folder / str(depth)) if isinstance(each, Found))
+            each = next((each for each in found if shown == each.shown or shown.startswith(each.shown + INSIDE)), None)
+            if each is None:
+                raise UnreadableFileError(outer, f"contains no file {inner}")
+            at = each
+        yield at.path
