@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 import steelyard as sy
+from canaries import unpacked
 from report_makers import planted
 from serving import Served, serving
 from steelyard.arena import Receipt
@@ -89,12 +88,6 @@ def filled(path: str, values: dict[str, str]) -> str:
 ASKED = [route for route in ROUTES if route.method == "GET" and route.path != "/events"]
 
 
-def unpacked(body: bytes) -> bytes:
-    """The page with the rows that it holds compressed, and nothing that the request itself said."""
-    packed = re.findall(rb'<script type="application/octet-stream">([^<]*)<', body)
-    return body + b"".join(gzip.decompress(b64decode(each)) for each in packed)
-
-
 def answers(server: Served, values: dict[str, str]) -> Iterator[tuple[str, bytes, str]]:
     """Every answer in each form: where, what, and what it says was taken out. Names that were asked for are removed."""
     for route in ASKED:
@@ -103,7 +96,7 @@ def answers(server: Served, values: dict[str, str]) -> Iterator[tuple[str, bytes
             addresses.append((filled(route.page_path, values), "text/html"))
         for asked, accept in addresses:
             answer = server.ask(asked, headers={"Accept": accept})
-            said = unpacked(answer.body) if answer.status == 200 else answer.body
+            said = unpacked(answer.body)
             for value in values.values():  # the address itself, which a page and a problem repeat
                 said = said.replace(value.encode(), b"").replace(quote(value).encode(), b"")
             yield f"{asked} {accept} {answer.status}", said, answer.headers.get("steelyard-redacted", "")

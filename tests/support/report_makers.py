@@ -49,7 +49,7 @@ def _two_agents() -> Iterator[Run]:
 def _planted(value: Any, text: str, number: int, name: str = "") -> Any:  # Any: JSON values
     if isinstance(value, dict):
         return {key: _planted(part, text, number, key) for key, part in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_planted(part, text, number, name) for part in value]
     if not isinstance(value, str) or name in FIXED:
         return value
