@@ -13,6 +13,7 @@ import pytest
 
 from commands import steelyard
 from steelyard.cli import build_app
+from steelyard.questions import question_named, question_names
 from steelyard.questions.doctor import EXTRAS
 
 COMMANDS = sorted(name for name in build_app() if not name.startswith("-"))
@@ -38,6 +39,13 @@ def test_importing_the_package_is_light() -> None:
 
 def test_help_is_light() -> None:
     assert not HEAVY & modules_after("from steelyard.cli import run; run(['--help'])")
+
+
+def test_importing_questions_about_runs_is_light() -> None:
+    names = [name for name in question_names() if question_named(name).takes in ("files", "file", "logs")]
+    asked = [name for name in names if not name.startswith("arena")]
+    assert len(asked) > 10
+    assert not HEAVY & modules_after(f"from steelyard.questions import question_named; [*map(question_named, {asked})]")
 
 
 @pytest.mark.parametrize("verb", ["read", "usage"])

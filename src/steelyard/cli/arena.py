@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,8 +72,6 @@ def watch(
 
     Example: steelyard arena watch --poll-interval 5
     """
-    import time
-
     watched, terminal = questions.watch_arena(store), console()
     polls = 0
     while max_polls is None or polls < max_polls:
@@ -247,8 +246,6 @@ def notify(
     Example: steelyard arena notify --targets targets.toml --once
     Example: steelyard arena notify --targets targets.toml --since 2026-11-01
     """
-    import time
-
     sender = questions.notifier(store, targets, since=since)
     if sender.skipped:
         console(stderr=True).print(f"discarded {counted(sender.skipped, 'event')} before {since}")

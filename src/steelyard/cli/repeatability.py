@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from steelyard.cli._output import PLAIN_OUTPUT, PlainOutput
 from steelyard.cli._question_commands import command_named, deliver
+from steelyard.questions.canon import retire_canon, show_canons
 from steelyard.settings import DEFAULT_STORE
 
 canon = App(name="canon", help="List, show or retire stored canons (reference outputs).", help_format="plaintext")
@@ -25,8 +26,6 @@ def list_all(
 
     Example: steelyard repeatability canon list --history
     """
-    from steelyard.questions.canon import show_canons  # imports SQLAlchemy
-
     output.check()
     deliver(show_canons(store, None, history=history), output)
     return 0
@@ -45,8 +44,6 @@ def show(
 
     Example: steelyard repeatability canon show binary_search
     """
-    from steelyard.questions.canon import show_canons  # imports SQLAlchemy
-
     output.check()
     deliver(show_canons(store, prompt, history=history), output, everything=True)
     return 0
@@ -60,8 +57,6 @@ def retire(prompt: Prompt, /, *, store: StoreAddress = DEFAULT_STORE, output: Pl
 
     Example: steelyard repeatability canon retire binary_search
     """
-    from steelyard.questions.canon import retire_canon  # imports SQLAlchemy
-
     output.check()
     deliver(retire_canon(store, prompt), output, everything=True)
     return 0

@@ -25,7 +25,7 @@ from steelyard.files._decompression import (
     zst_chunks,
 )
 from steelyard.files._file_bytes import open_file
-from steelyard.files._yaml_documents import is_yaml
+from steelyard.files._yaml_documents import is_yaml, yaml_as_json
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
@@ -357,8 +357,6 @@ def _has_end_mark(path: Path, offset: int) -> bool:
 
 
 def _yaml(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
-    from steelyard.files._yaml_documents import yaml_as_json  # YAML is rare
-
     place = extraction.entry(f"{path.stem}.json")
     _write(iter([yaml_as_json(path, extraction.shown)]), into, place, extraction)
     return None

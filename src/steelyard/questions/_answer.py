@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union, get_arg
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import figures, pages  # their names are imported on first use
 from steelyard.records import Finding, Redaction
 
 if TYPE_CHECKING:
@@ -290,16 +291,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
     @classmethod
     def figure_names(cls) -> tuple[str, ...]:
         """Return the names of its figures, the default first."""
-        return tuple(_figures(cls))
+        return tuple(_drawings(cls))
 
     def figure(self, name: str | None = None, *, width: int | None = None, **unknown: Any) -> Figure:
         """Return the figure of that name, or the default one. Notebooks display it; `save("x.svg")` writes it."""
-        from steelyard.figures import WIDTH, check_figure_options, figure_named  # most answers are not drawn
-
-        figures = _figures(type(self))
-        check_figure_options(unknown, tuple(figures))
-        draw = figures[figure_named(name, tuple(figures), result=type(self).__name__)]
-        return draw(self, WIDTH if width is None else width)
+        drawings = _drawings(type(self))
+        figures.check_figure_options(unknown, tuple(drawings))
+        draw = drawings[figures.figure_named(name, tuple(drawings), result=type(self).__name__)]
+        return draw(self, figures.WIDTH if width is None else width)
 
     def save(self, path: Path | str, *, no_csv_escape: bool = False) -> None:
         """Write the answer to a file in the format of its extension: .json, .csv, .parquet, .html, .md, .svg or .png.
@@ -320,7 +319,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
 
 
 def _home(kind: type[Answer]) -> Any:  # Any: a module
-    """Return the module or package of the question: it has the functions `page` and `figures`."""
+    """Return the module or package of the question: it has the function `page`."""
     return importlib.import_module(home_name(kind.__module__))
 
 
@@ -334,10 +333,19 @@ def home_name(module: str) -> str:
     return ".".join(parts[: 4 if parts[2] == "arena" else 3])
 
 
-def _figures(kind: type[Answer]) -> Mapping[str, Drawing]:
-    home = _home(kind)
-    figures: Mapping[str, Drawing] = home.figures() if hasattr(home, "figures") else {}
-    return figures
+def drawing_module(home: str) -> str | None:
+    """Return the module of a question that contains `DRAWINGS`: its own, or `_figures.py` of its package."""
+    module = importlib.import_module(home)
+    if hasattr(module, "DRAWINGS"):
+        return home
+    is_package = hasattr(module, "__path__")
+    return f"{home}._figures" if is_package and importlib.util.find_spec(f"{home}._figures") else None
+
+
+def _drawings(kind: type[Answer]) -> Mapping[str, Drawing]:
+    name = drawing_module(home_name(kind.__module__))
+    drawings: Mapping[str, Drawing] = importlib.import_module(name).DRAWINGS if name else {}
+    return drawings
 
 
 def _builtin(value: Any) -> Any:  # Any: what msgspec does not know

@@ -29,7 +29,9 @@ from steelyard.questions._run_input import (
     outside_time,
     reject_labels,
 )
+from steelyard.questions.repeatability import RepeatabilityOptions, repeatability
 from steelyard.questions.repeatability._answer import Repeatability
+from steelyard.questions.speedup import SpeedupOptions, speedup
 from steelyard.questions.speedup._answer import SpeedupResult
 from steelyard.records import (
     DEFAULT_SCHEME,
@@ -43,7 +45,6 @@ from steelyard.records import (
     unknown_custom_field,
 )
 from steelyard.settings import is_store, named_path
-from steelyard.sources import INPUT_KEY, SQLITE
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -286,7 +287,7 @@ def _opened(
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
         reading = options.reading()
         asked = {*keys, *(condition.key for condition in reading.choice.conditions)}
-        by_input = INPUT_KEY in asked and not isinstance(inputs, sources.RunTable)
+        by_input = sources.INPUT_KEY in asked and not isinstance(inputs, sources.RunTable)
         return open_runs(inputs, replace(reading, by_input=by_input), where=where)  # type: ignore[arg-type] # an arena is none
 
     if isinstance(inputs, sources.RunTable):
@@ -361,7 +362,7 @@ def store_address(inputs: object, *, sure: bool = False) -> str | None:
         head = beginning_of(path) if path.is_file() else b""
     except OSError:
         return None
-    return f"sqlite:///{path}" if head.startswith(SQLITE) and (sure or _ARENA in head) else None
+    return f"sqlite:///{path}" if head.startswith(sources.SQLITE) and (sure or _ARENA in head) else None
 
 
 def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str]) -> _Rows:
@@ -414,14 +415,11 @@ def measured_result(
 
 
 def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Repeatability:  # Any: paths or records
-    from steelyard.questions.repeatability import RepeatabilityOptions, repeatability  # it imports what opens runs
-
     by = tuple(dict.fromkeys(["task", "agent", "model", *keys]))
     return repeatability(inputs, options=RepeatabilityOptions(by=by, set=options.set, map=options.map))
 
 
 def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths
-    from steelyard.questions.speedup import SpeedupOptions, speedup  # it imports what opens runs
     from steelyard.questions.speedup._timing_files import timings_in  # brings numpy and SciPy
 
     if not any(timings_in(Path(path)) for path in _paths(inputs)):

@@ -44,9 +44,11 @@ from typing import (
 
 import msgspec
 
+from steelyard import questions
 from steelyard.errors import UnknownKeyError, UnknownNameError, UsageError
 from steelyard.option_names import option
-from steelyard.questions._answer import home_name
+from steelyard.questions import arena
+from steelyard.questions._answer import drawing_module, home_name
 from steelyard.questions._run_input import Progress, current_progress, prices_of, reject_unrecognized, reporting
 from steelyard.records import Scope, problem_text
 
@@ -366,7 +368,7 @@ class Question:
     @property
     def is_drawn(self) -> bool:
         """Whether its answers have figures."""
-        return hasattr(self.home, "figures")
+        return drawing_module(self.home.__name__) is not None
 
     @cached_property
     def answer(self) -> Any:  # Any: a type
@@ -659,10 +661,7 @@ def _listed(kind: type[Options]) -> str:
 
 def question_names() -> list[str]:
     """Return the names of the questions: the modules and packages here that contain a question and its page."""
-    from steelyard import questions as package
-    from steelyard.questions import arena
-
-    names = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    names = [info.name for info in pkgutil.iter_modules(questions.__path__)]
     names += [f"{ARENA}{info.name}" for info in pkgutil.iter_modules(arena.__path__)]
     return [name for name in names if not name.removeprefix(ARENA).startswith("_") and is_question(name)]
 
@@ -679,8 +678,6 @@ def is_question(name: str) -> bool:
 
 def unplaced_arena_questions(placed: Collection[str]) -> list[str]:
     """Return the other questions about an arena, except those that another command asks; seen in their code."""
-    from steelyard.questions import arena
-
     names = [f"{ARENA}{info.name}" for info in pkgutil.iter_modules(arena.__path__) if not info.name.startswith("_")]
     return [name for name in names if name not in placed and is_question(name) and not _declares_command(name)]
 

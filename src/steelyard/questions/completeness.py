@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from steelyard import pages  # its names are imported on first use
+from steelyard import figures, pages  # their names are imported on first use
 from steelyard.formatting import counted
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.questions._answer import Answer, Drawing, Part, Rows
@@ -269,18 +269,11 @@ def page(answer: CompletenessSummary) -> Page:
     return pages.with_figures(made, answer, ("fields",), tall=False)
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"fields": _draw_fields}
-
-
 def _draw_fields(answer: CompletenessSummary, width: int) -> Figure:
     """Draw the provenance of each field that some run has; unknown is hatched."""
-    from steelyard.figures import Axis, StackedRow, stacked  # other commands need no figures
-
     ways = [way for way in FieldCompleteness.__struct_fields__ if way != "known"]
     rows = [
-        StackedRow(
+        figures.StackedRow(
             name,
             {way.replace("_", " "): getattr(counts, way) for way in ways},
             text=f"{counts.known:,} of {answer.total.n:,}",
@@ -288,12 +281,16 @@ def _draw_fields(answer: CompletenessSummary, width: int) -> Figure:
         for name, counts in answer.total.fields.items()
         if counts.known
     ]
-    return stacked(
+    return figures.stacked(
         rows,
         kinds=[way.replace("_", " ") for way in ways],
         hatched="unknown",
         title="Completeness of the runs",
-        axis=Axis(title="Runs", unit="count", high=answer.total.n),
+        axis=figures.Axis(title="Runs", unit="count", high=answer.total.n),
         note=answer.summary,
         width=width,
     )
+
+
+DRAWINGS: Mapping[str, Drawing] = {"fields": _draw_fields}
+"""Figures of the answer."""

@@ -41,6 +41,7 @@ from ._estimates import (
     LEVEL as LEVEL,
     RESAMPLES as RESAMPLES,
     SEED as SEED,
+    Equivalence as Equivalence,
     Floats as Floats,
     Interval as Interval,
     Ints as Ints,
@@ -87,7 +88,6 @@ from ._means import (
     wilson_clustered as wilson_clustered,
 )
 from ._p_values import (
-    Equivalence as Equivalence,
     benjamini_hochberg as benjamini_hochberg,
     equivalence_test as equivalence_test,
     holm as holm,

@@ -111,6 +111,21 @@ class Significance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return fields
 
 
+class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of an equivalence or non-inferiority test."""
+
+    verdict: Literal["equivalent", "non-inferior", "inconclusive"]
+    """Claim, if the interval is inside the margin."""
+    p_value: float
+    """Larger of the two one-sided p-values; for non-inferiority, the p-value of the side tested."""
+    low: float
+    """Lower limit at level `confidence`."""
+    high: float
+    """Upper limit at level `confidence`."""
+    confidence: float
+    """1 - 2 alpha: 0.9 for a test at 0.05."""
+
+
 class KruskalWallis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Result of a Kruskal-Wallis test; without a statistic if `reason` is set."""
 

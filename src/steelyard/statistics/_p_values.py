@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import scipy  # its packages are imported on first use
 
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.statistics._estimates import LEVEL, Floats, check_level
+from steelyard.statistics._estimates import LEVEL, Equivalence, Floats, check_level
 
 SMALLEST_P = 1e-12
 """Smallest p-value reported: interval methods have no digits beyond it."""
@@ -57,21 +56,6 @@ def _smallest_alpha(excess: Callable[[float], float], alpha: float) -> float:
             return 1.0
     found = math.exp(float(scipy.optimize.brentq(excess, least, most, xtol=1e-9)))
     return min(found, alpha) if at_level > 0 else max(found, math.nextafter(alpha, 1.0))
-
-
-class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of an equivalence or non-inferiority test."""
-
-    verdict: Literal["equivalent", "non-inferior", "inconclusive"]
-    """Claim, if the interval is inside the margin."""
-    p_value: float
-    """Larger of the two one-sided p-values; for non-inferiority, the p-value of the side tested."""
-    low: float
-    """Lower limit at level `confidence`."""
-    high: float
-    """Upper limit at level `confidence`."""
-    confidence: float
-    """1 - 2 alpha: 0.9 for a test at 0.05."""
 
 
 def equivalence_test(limits: Limits, margin: float, *, side: Side = "both", level: float = LEVEL) -> Equivalence:

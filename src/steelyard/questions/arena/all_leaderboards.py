@@ -81,11 +81,6 @@ def page(answer: AllLeaderboards) -> Page:
     return pages.with_figures(made, answer, ("dots",), tall=False)
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"dots": _dots}
-
-
 def _dots(answer: AllLeaderboards, width: int) -> Figure:
     """Draw the mean score of each task with its interval."""
     rows = [
@@ -101,3 +96,7 @@ def _dots(answer: AllLeaderboards, width: int) -> Figure:
     ]
     note = f"{counted(len(answer.tasks), 'task')}; hollow: too few submissions"
     return dots(rows, title="Mean score by task", axis=score_axis("Mean overall score"), note=note, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"dots": _dots}
+"""Figures of the answer."""

@@ -144,11 +144,6 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
     return pages.PageTable(name="bias", caption=caption, columns=columns)
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"forest": draw_bias}
-
-
 def draw_bias(answer: ToolBias, width: int) -> Figure:
     """Draw the score difference of each tool from the others on shared tasks."""
     rows = [
@@ -167,3 +162,7 @@ def draw_bias(answer: ToolBias, width: int) -> Figure:
     axis = Axis(title="Score difference from other tools on the same tasks")
     note = f"{level} over tasks; hollow: interval includes 0"
     return dots(rows, title="Systematic advantage by tool", axis=axis, note=note, reference=0.0, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"forest": draw_bias}
+"""Figures of the answer."""

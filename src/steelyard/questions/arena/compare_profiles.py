@@ -211,11 +211,6 @@ def page(answer: ProfileComparison) -> Page:
     return pages.with_figures(made, answer, ("ranks",))
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"ranks": _moved_ranks}
-
-
 def _moved_ranks(answer: ProfileComparison, width: int) -> Figure:
     """Draw the largest rank changes between two profiles."""
     changes = [
@@ -232,3 +227,7 @@ def _moved_ranks(answer: ProfileComparison, width: int) -> Figure:
         note=f"the {len(changes):,} largest changes among {counted(answer.submissions, 'submission')}{tau}",
         width=width,
     )
+
+
+DRAWINGS: Mapping[str, Drawing] = {"ranks": _moved_ranks}
+"""Figures of the answer."""

@@ -245,11 +245,6 @@ def _sentence(answer: ScoreHistory) -> str:
     return f"{summary} {last.submission_id} took the lead on {last.submitted_at[:10]} with {last.overall_score:.2f}."
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"trend": _trend}
-
-
 def _trend(answer: ScoreHistory, width: int) -> Figure:
     """Draw original scores, the best so far, and changes of baseline or profile."""
     points = [
@@ -277,3 +272,7 @@ def _changes(moments: tuple[ScoreMoment, ...]) -> list[TrendMark]:
         elif after.baseline_version != before.baseline_version:
             marks.append(TrendMark(time_from(after.submitted_at), f"baseline {after.baseline_version}"))
     return marks
+
+
+DRAWINGS: Mapping[str, Drawing] = {"trend": _trend}
+"""Figures of the answer."""

@@ -291,11 +291,6 @@ def _category_notes(answer: Leaderboard) -> tuple[str, ...]:
     )
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"dots": _dots}
-
-
 def _dots(answer: Leaderboard, width: int) -> Figure:
     """Draw mean scores over tasks with their intervals."""
     rows = [
@@ -315,3 +310,7 @@ def _dots(answer: Leaderboard, width: int) -> Figure:
     note = f"{level} over tasks; hollow: too few submissions; profile {answer.profile}, {answer.policy}"
     title = f"Mean score by {', '.join(answer.by)}"
     return dots(rows, title=title, axis=score_axis("Mean overall score"), note=note, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"dots": _dots}
+"""Figures of the answer."""

@@ -142,11 +142,6 @@ def _anomalies_table(rows: Sequence[Anomaly]) -> PageTable:
     )
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"dots": _dots}
-
-
 def _dots(answer: AbilityRanking, width: int) -> Figure:
     """Draw the predicted score of each tool on an average task."""
     model = answer.model
@@ -164,3 +159,7 @@ def _dots(answer: AbilityRanking, width: int) -> Figure:
     note = model.reason or f"{pages.confidence_text(model.confidence)}, {model.submissions:,} submissions"
     axis = Axis(title="Predicted score on an average task")
     return dots(rows, title="Tools by ability", axis=axis, note=note, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"dots": _dots}
+"""Figures of the answer."""

@@ -110,11 +110,6 @@ def _parts_text(parts: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:+.2f}" for name, value in largest[:MAX_PARTS])
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"reliability": _reliability}
-
-
 def _reliability(answer: CorrectnessEstimates, width: int) -> Figure:
     """Draw the pass rate of held-out submissions by predicted probability."""
     model = answer.model
@@ -133,3 +128,7 @@ def _reliability(answer: CorrectnessEstimates, width: int) -> Figure:
         f" {model.examples:,} submissions",
         width=width,
     )
+
+
+DRAWINGS: Mapping[str, Drawing] = {"reliability": _reliability}
+"""Figures of the answer."""

@@ -87,11 +87,6 @@ def page(answer: PredictedScores) -> Page:
     return pages.with_figures(made, answer, ("dots",)) if rows else made
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"dots": _dots}
-
-
 def _dots(answer: PredictedScores, width: int) -> Figure:
     """Draw the predicted score of each tool on the task; hollow if the tool has not attempted it."""
     rows = [
@@ -109,3 +104,7 @@ def _dots(answer: PredictedScores, width: int) -> Figure:
     note = answer.reason or f"{exact_percent(answer.confidence)} prediction intervals; hollow: not attempted"
     axis = score_axis("Overall score of the next submission")
     return dots(rows, title=f"Predicted scores on {answer.task_id}", axis=axis, note=note, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"dots": _dots}
+"""Figures of the answer."""

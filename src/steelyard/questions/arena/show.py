@@ -218,11 +218,6 @@ def _extra_scores_table(scores: Sequence[ExtraScore]) -> PageTable:
     )
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"scores": _dots}
-
-
 def _dots(answer: SubmissionScores, width: int) -> Figure:
     """Draw all scores on one axis, the overall ones first."""
     rows = [
@@ -232,3 +227,7 @@ def _dots(answer: SubmissionScores, width: int) -> Figure:
     note = f"{answer.receipt.submission_id}; profile {answer.profile}, {answer.policy}"
     axis = score_axis("Score")
     return dots(rows, title="Scores of the submission", axis=axis, note=note, width=width)
+
+
+DRAWINGS: Mapping[str, Drawing] = {"scores": _dots}
+"""Figures of the answer."""

@@ -326,11 +326,6 @@ def _counted_notes(rows: Sequence[LeaderboardEntry]) -> str:
     return f"Notes: {'; '.join(notes)}" if notes else ""
 
 
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    return {"dots": _dots, "strip": _strip}
-
-
 def _dots(answer: TaskLeaderboard, width: int) -> Figure:
     """Draw the score of each submission, by which the leaderboard is sorted."""
     rows = []
@@ -376,3 +371,7 @@ def _mean_text(mean: ScoreInterval) -> str:
     if mean.estimate is None:
         return "no scores"
     return f"mean {decimal(mean.estimate)} ({exact_percent(mean.level)} CI {decimal_bounds(mean.low, mean.high)})"
+
+
+DRAWINGS: Mapping[str, Drawing] = {"dots": _dots, "strip": _strip}
+"""Figures of the answer."""

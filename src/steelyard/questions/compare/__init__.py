@@ -25,7 +25,6 @@ from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.plain_text import clean
 from steelyard.questions import analysis
-from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import TasksOptions, with_expected_tasks
 from steelyard.questions._figure_options import ConditionOptions, DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
@@ -761,10 +760,3 @@ def _balanced(gained: Sequence[TaskValues], lost: Sequence[TaskValues]) -> list[
 def _solvers(task: TaskValues) -> str:
     words = {(True, True): "both", (True, False): "only A", (False, True): "only B", (False, False): "neither"}
     return words[task.baseline >= SOLVED_FROM, task.candidate >= SOLVED_FROM]
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.compare._figures import difference_dots, flip_square, task_dumbbells
-
-    return {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells}

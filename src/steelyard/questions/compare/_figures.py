@@ -93,3 +93,7 @@ def task_dumbbells(answer: Comparison, width: int) -> Figure:
         note=f"{counted(len(tasks), 'differing task')} of {compared.tasks:,}, {equal:,} equal",
         width=width,
     )
+
+
+DRAWINGS = {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells}
+"""Figures of the answer, the default first."""

@@ -20,7 +20,6 @@ from steelyard.formatting import counted, difference_text, exact_percent, interv
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
-from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import TasksOptions, expected_of_all
 from steelyard.questions._figure_options import ConditionOptions, DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
@@ -336,10 +335,3 @@ def _columns(answer: Gate) -> Iterator[Column]:
 def _interval_text(rule: RuleResult, unit: str) -> str:
     from_limit = "from the limit" if rule.factor not in (0, 1) else ""
     return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.mark))))
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.gate._figures import rule_dots
-
-    return {"rules": rule_dots}

@@ -31,3 +31,7 @@ def rule_dots(answer: Gate, width: int) -> Figure:
     note = f"{level}, {counted(answer.tasks, 'task')}; vertical tick: limit; hollow: inconclusive"
     axis = own_scales("lower", "higher")
     return dots(rows, title=f"Gate: {answer.status}", axis=axis, note=note, reference=0.0, width=width)
+
+
+DRAWINGS = {"rules": rule_dots}
+"""Figures of the answer, the default first."""

@@ -16,7 +16,6 @@ from steelyard import (
 )
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, p_value, p_value_cell
-from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions
 from steelyard.questions._group_keys import keys_with_scheme
 from steelyard.questions._options import RunFilterOptions
@@ -315,10 +314,3 @@ def _intervals(name: str, answer: Judges, intervals: Sequence[Interval], *, spar
 
 def _bounds(interval: Interval) -> str:
     return decimal_bounds(interval.low, interval.high, decimals=3)
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.judges._figures import judge_reliability, judge_severity
-
-    return {"severity": judge_severity, "reliability": judge_reliability}

@@ -52,3 +52,7 @@ def judge_reliability(answer: Judges, width: int) -> Figure:
         note=f"{confidence_text(answer.confidence)} (exact), {runs:,} runs; bars: runs; dashed: score = pass rate",
         width=width,
     )
+
+
+DRAWINGS = {"severity": judge_severity, "reliability": judge_reliability}
+"""Figures of the answer, the default first."""

@@ -16,7 +16,6 @@ from steelyard.formatting import NumberFormat, counted, difference_text, number_
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
-from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import TasksOptions, with_expected_tasks
 from steelyard.questions._figure_options import EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import keys_with_scheme, tier_name
@@ -78,7 +77,7 @@ def matrix(runs: Measurable, options: MatrixOptions) -> Matrix:
     >>> sy.matrix(sy.demo_runs(), by=["tier"])
     Matrix(20 tasks x 7 groups by tier on pass_rate)
     """
-    from steelyard.questions.matrix._tasks import matrix_tasks  # as above
+    from steelyard.questions.matrix._tasks import matrix_tasks  # brings numpy and scipy
 
     keys_by, declared = _columns_by(options.by), _shown(options.metric)
     profile = options.outcome_profile()
@@ -279,10 +278,3 @@ def _difference_column(name: str, title: str, values: Sequence[float | None], me
 def _runs_path(task: str, key: Mapping[str, str | int | None]) -> str:
     chosen = [("task", task), *((name, str(key[name])) for name in RUN_FILTERS if key.get(name) is not None)]
     return f"/runs?{urlencode(chosen, errors='replace')}"
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    from steelyard.questions.matrix._figures import matrix_heatmap
-
-    return {"heatmap": matrix_heatmap}

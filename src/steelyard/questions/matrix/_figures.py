@@ -31,3 +31,7 @@ def _cell(cell: MatrixCell | None, *, binary: bool) -> PassCell | ValueCell | No
     if binary:
         return PassCell(round((cell.value or 0.0) * cell.runs), cell.runs, cell.errored)
     return ValueCell(cell.value, cell.runs, cell.errored)
+
+
+DRAWINGS = {"heatmap": matrix_heatmap}
+"""Figures of the answer."""

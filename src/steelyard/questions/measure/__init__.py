@@ -12,7 +12,6 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
-from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import with_expected_tasks
 from steelyard.questions._figure_options import CONFIDENCE, MeasureOptions
 from steelyard.questions._measured_tables import open_table, usual_metrics
@@ -124,10 +123,3 @@ def checked_keys(by: Sequence[str]) -> list[str]:
     if len(set(keys)) != len(keys):
         raise UsageError(f"duplicate key in {option('by')}")
     return keys
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.measure._figures import group_components, group_dots, group_pareto, group_tokens
-
-    return {"dots": group_dots, "pareto": group_pareto, "tokens": group_tokens, "components": group_components}

@@ -41,6 +41,7 @@ from steelyard.questions.measure._answer import (
     TierComparison,
     group_label,
 )
+from steelyard.questions.measure._intervals import no_figure_for, uncertain_grades, with_intervals
 from steelyard.records import (
     TOO_LARGE,
     ComponentType,
@@ -160,12 +161,6 @@ def assemble(
     groups = _groups(places, plan, reduced, tier_scheme)
     notes: list[Finding] = []
     if interval != "none":
-        from steelyard.questions.measure._intervals import (  # brings scipy
-            no_figure_for,
-            uncertain_grades,
-            with_intervals,
-        )
-
         groups = with_intervals(groups, engine, keys_by, method=interval, level=level)
         notes = [*no_figure_for(groups, interval), *uncertain_grades(groups, profile)]
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)

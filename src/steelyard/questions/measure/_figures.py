@@ -146,3 +146,7 @@ def _by(result: Measurement) -> str:
 
 def _measured(result: Measurement) -> str:
     return f"{result.n:,} runs, weighted by {result.weight_by}, profile {result.profile}"
+
+
+DRAWINGS = {"dots": group_dots, "pareto": group_pareto, "tokens": group_tokens, "components": group_components}
+"""Figures of the answer, the default first."""

@@ -18,7 +18,6 @@ from steelyard.formatting import at_least, counted, exact_percent, interval_name
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
-from steelyard.questions._answer import Drawing
 from steelyard.questions._expected_tasks import with_expected_tasks
 from steelyard.questions._figure_options import RankOptions
 from steelyard.questions._group_keys import VARYING, default_keys, keys_with_scheme
@@ -71,7 +70,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     >>> ranking.groups[0].key
     {'tier': 'T6'}
     """
-    from steelyard.questions.rank._ranks import ranked_groups  # as above
+    from steelyard.questions.rank._ranks import ranked_groups  # brings numpy and scipy
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
@@ -461,10 +460,3 @@ def _score_text(group: RankedGroup, answer: Ranking, unit: str) -> str:
 def _listed(names: Sequence[str]) -> str:
     shown = [*names[:MAX_LEADERS], *([f"{len(names) - MAX_LEADERS} more"] if len(names) > MAX_LEADERS else [])]
     return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.rank._figures import rank_dots, rank_pareto
-
-    return {"dots": rank_dots, "pareto": rank_pareto}

@@ -63,3 +63,7 @@ def _cost_note(group: RankedGroup) -> str:
     if group.pareto_frequency is None:
         return known
     return f"{known}; on the frontier in {percent(group.pareto_frequency, decimals=0)} of resamples"
+
+
+DRAWINGS = {"dots": rank_dots, "pareto": rank_pareto}
+"""Figures of the answer, the default first."""

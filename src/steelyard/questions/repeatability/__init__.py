@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.questions._answer import Drawing
 from steelyard.questions._options import MapOptions, ProfileName
 from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import PathInput, RunsInput
@@ -87,10 +86,3 @@ def repeatability(outputs: RepeatabilityInput, options: RepeatabilityOptions) ->
     from steelyard.questions.repeatability._measurement import measure_prompts  # brings rapidfuzz
 
     return measure_prompts(outputs, options)
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    from steelyard.questions.repeatability._figures import output_distances, prompt_dots, repair_slopes
-
-    return {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances}

@@ -63,3 +63,7 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
     metric = catalog()["r_raw"]
     note = f"{confidence_text(LEVEL)}; fraction of the most frequent output"
     return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)
+
+
+DRAWINGS = {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances}
+"""Figures of the answer."""

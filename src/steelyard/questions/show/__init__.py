@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.prices import PriceTable, open_price_table
-from steelyard.questions._answer import Drawing
 from steelyard.questions._figure_options import VerdictOptions
 from steelyard.questions._options import PricedRunOptions
 from steelyard.questions._question import doc, question
@@ -195,10 +194,3 @@ def _calls(run: Run, price_table: PriceTable) -> Iterator[CallCost]:
 
 def _first(moments: Iterable[datetime | None]) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.show._figures import run_calls, run_tokens
-
-    return {"tokens": run_tokens, "calls": run_calls}

@@ -44,3 +44,7 @@ def run_calls(answer: RunDetail, width: int) -> Figure:
         note=f"prices {answer.prices}" if by_cost else "",
         width=width,
     )
+
+
+DRAWINGS = {"tokens": run_tokens, "calls": run_calls}
+"""Figures of the answer, the default first."""

@@ -16,7 +16,6 @@ from steelyard.errors import InputError, NoValidInputError, UnknownNameError, Us
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, Unscored, load_profile
-from steelyard.questions._answer import Drawing
 from steelyard.questions._options import PriceOptions, ProfileName
 from steelyard.questions._question import Options, Texts, doc, log_question
 from steelyard.questions.speedup._answer import SpeedupResult as SpeedupResult
@@ -280,10 +279,3 @@ def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tup
     if len(plain) > 1:
         raise UsageError("several files of test results", hint=f"label each file: {option('tests', 'NAME:MODEL=FILE')}")
     return plain[0] if plain else None, reports
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer."""
-    from steelyard.questions.speedup._figures import speedup_dots, speedup_waterfall
-
-    return {"waterfall": speedup_waterfall, "dots": speedup_dots}

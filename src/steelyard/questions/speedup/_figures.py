@@ -49,3 +49,7 @@ def speedup_dots(result: SpeedupResult, width: int) -> Figure:
     title = "Speedup by attempt"
     note = "geometric mean over benchmarks; hollow markers: tests failed"
     return dots(rows, title=title, axis=axis, note=note, reference=1.0, width=width)
+
+
+DRAWINGS = {"waterfall": speedup_waterfall, "dots": speedup_dots}
+"""Figures of the answer."""

@@ -20,7 +20,6 @@ from steelyard.errors import NoValidInputError, UnknownNameError, UnreadableFile
 from steelyard.formatting import table_format
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
-from steelyard.questions._answer import Drawing
 from steelyard.questions._options import Moment, PricedRunOptions
 from steelyard.questions._question import Names, doc, log_question
 from steelyard.questions._run_input import (
@@ -303,10 +302,3 @@ def cost_texts(groups: Sequence[UsageCount]) -> list[str]:
     """
     column = table_format((each.cost_usd for each in groups), "USD")
     return [f"{'≥ ' * (each.lower_bound and each.cost_usd is not None)}{column.text(each.cost_usd)}" for each in groups]
-
-
-def figures() -> Mapping[str, Drawing]:
-    """Return the figures of the answer, the default first."""
-    from steelyard.questions.usage._figures import usage_days, usage_run_costs, usage_tokens
-
-    return {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens}

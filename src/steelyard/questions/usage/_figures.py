@@ -73,3 +73,7 @@ def usage_tokens(result: UsageSummary, width: int) -> Figure:
     title = f"Tokens by {', '.join(result.by) or 'kind'}"
     axis = Axis(title="Tokens", unit="tokens")
     return stacked(rows, kinds=tuple(names.values()), title=title, axis=axis, width=width)
+
+
+DRAWINGS = {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens}
+"""Figures of the answer, the default first."""

@@ -32,13 +32,13 @@ from steelyard.settings import is_stdin
 from steelyard.sources.formats._catalog import log_format_named
 from steelyard.sources.formats._file_reader import FileKind, FileResult, ReadJob, read_file
 from steelyard.sources.formats._log_format import PlacedRun, RunPart
+from steelyard.sources.mappings._mapping import Mapping
 from steelyard.sources.tables._file_results import Gathered, mapped_result, own_items, shown_items, shown_parts
 from steelyard.sources.tables._join import PartPlace, calls_counted_once, join
 from steelyard.sources.tables._submissions import submission_folder
 from steelyard.version import __version__
 
 if TYPE_CHECKING:
-    from steelyard.sources.mappings._mapping import Mapping
     from steelyard.sources.tables._file_runs import GatheringCount, Progress
 
 
@@ -348,10 +348,6 @@ def read_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
     """What the files give that each row lists."""
     mapping = None
     if reading.mapping is not None:
-        from steelyard.sources.mappings._mapping import (
-            Mapping,  # makes some twenty classes that readers of logs do not need
-        )
-
         mapping = msgspec.json.decode(reading.mapping, type=Mapping)
     for row in rows:
         with _at(reading), scratch_folder() as scratch:
