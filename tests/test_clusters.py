@@ -56,7 +56,10 @@ def test_a_claim_that_only_tasks_support_names_both_intervals():
     assert found.verdict == "inconclusive"
     assert "inconclusive; depends on clusters of tasks (95% CI over tasks" in found.sentence
     assert "95% CI over clusters" in found.sentence
-    assert "12 clusters, worth 12.0 equal ones; a claim must hold over tasks and over clusters" in codes["clusters"]
+    assert (
+        "12 clusters (effective number: 12.0); a claim must be significant over tasks and over clusters"
+        in codes["clusters"]
+    )
     assert found.test.p_value > 0.05
     assert not found.difference.excludes(0.0)
 
@@ -64,7 +67,7 @@ def test_a_claim_that_only_tasks_support_names_both_intervals():
 def test_few_clusters_known_from_ids_are_a_finding_only():
     found, codes = judged(runs_of(1, repositories=6))
     assert found.difference.method == "paired-t"
-    assert "6 clusters, worth 6.0 equal ones, too few to test (at least 8)" in codes["clusters"]
+    assert "6 clusters (effective number: 6.0), too few to test (at least 8)" in codes["clusters"]
     named, codes = judged(runs_of(1, repositories=5), cluster="x_repo")
     assert named.difference.method == "sign-flip-clusters"
     assert (named.difference.low, named.difference.high) == (-1.0, 1.0)

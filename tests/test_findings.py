@@ -295,7 +295,7 @@ def test_costs_that_failures_lack_are_told_with_cost_of_pass_by_verdict(tmp_path
     path = write(tmp_path / "runs.jsonl", *runs)
     (place,) = found("uneven_costs", "measure", str(path))["places"]
     assert place["message"] == (
-        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.7500 over the complete "
+        "known for 40 of 40 passed and 30 of 60 failed runs: cost of pass over runs is $1.7500 from complete "
         "cases, $2.5000 by verdict"  # (40 + 30) / 40 and (40 + 60) / 40
     )
     value = json.loads(steelyard("measure", str(path), "--json", "--quiet").stdout)["groups"][0]["metrics"]
@@ -310,7 +310,7 @@ def test_cost_of_pass_by_verdict_is_unknown_where_no_failure_has_a_cost() -> Non
         sy.Run(id="b", task="t", passed=False),
     ]
     (finding,) = [finding for finding in sy.measure(runs).findings if finding.code == "uneven_costs"]
-    assert "$1.0000 over passes only, and unknown by verdict" in (finding.places[0].message or "")
+    assert "$1.0000 from passed runs only, and unknown by verdict" in (finding.places[0].message or "")
 
 
 def results(costs: dict[str, list[float]]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ SHEET = SAMPLES / "sheet.csv"
 def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> None:
     done = steelyard("mapping", "suggest", str(SHEET))
     assert done.status == 0
-    assert "# As is, it reads 4 runs from 'sheet.csv' and rejects 0 rows." in done.stdout
+    assert "# As is, the mapping reads 4 runs from 'sheet.csv' and rejects 0 rows." in done.stdout
     (tmp_path / "mapping.toml").write_text(done.stdout, encoding="utf-8")
     out = tmp_path / "runs.jsonl"
     read = steelyard("read", str(SHEET), "--map", str(tmp_path / "mapping.toml"), "--out", str(out), "--json")
@@ -139,7 +139,7 @@ def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tm
     assert "task" not in tomllib.loads(suggestion.text)["run"]
     lines = suggestion.text.splitlines()
     assert "# The task column, which every run needs, is uncertain: uncomment one `task` line below." in lines
-    assert "# With the first of them, it reads 4 runs from 'runs.jsonl' and rejects 0 rows." in lines
+    assert "# With the first of these lines, the mapping reads 4 runs from 'runs.jsonl' and rejects 0 rows." in lines
     assert [line for line in lines if line.startswith("# task =")][:2] == ['# task = "what"', '# task = "evt"']
     mapping = tmp_path / "mapping.toml"
     mapping.write_text(suggestion.text.replace("# task =", "task =", 1), encoding="utf-8")

@@ -89,7 +89,7 @@ def test_sides_that_are_missing_are_named(
     monkeypatch.chdir(folder)
     with pytest.raises(UsageError, match=message):
         sy.compare(inputs, **options)
-    with pytest.raises(UsageError, match="the key 'file' is the name of a file or directory"):
+    with pytest.raises(UsageError, match="grouping by 'file' requires files or directories"):
         sy.measure(runs({1}), by=["file"])
 
 

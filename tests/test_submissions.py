@@ -252,7 +252,7 @@ def test_a_report_elsewhere_is_not_on_the_trajectories(tmp_path: Path) -> None:
     found = runs(tmp_path)
     assert Counter((run.cost_usd, run.passed) for run in found) == {(1.0, None): 5, (None, True): 3, (None, False): 2}
     [finding] = [item for item in gather([tmp_path]) if isinstance(item, Finding) and item.code == "not_joined"]
-    assert finding.message.startswith(f"verdicts on tasks of runs in {tmp_path / 'A'} are not assigned to them")
+    assert finding.message.startswith(f"the verdicts are not assigned to the runs in {tmp_path / 'A'}")
     joined = runs(tmp_path, labels="experiment=e")
     assert Counter((run.cost_usd, run.passed) for run in joined) == {(1.0, True): 3, (1.0, False): 2}
 

@@ -340,7 +340,7 @@ class CanonVersionError(InputError):
     def __init__(self, prompt: str, differing: Iterable[tuple[str, str, str]]) -> None:
         shown = "; ".join(f"{what}: canon {theirs}, outputs {ours}" for what, theirs, ours in differing)
         hint = "use the level and versions of the canon, or retire the canon"
-        super().__init__(f"the canon of {prompt!r} was created with other versions: {shown}", hint=hint)
+        super().__init__(f"the canon of {prompt!r} was created with different versions: {shown}", hint=hint)
 
 
 class NoValidInputError(InputError):
@@ -368,7 +368,7 @@ class UnsupportedValueError(StoreUnavailableError):
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
-        self.hint = "remove the value: it does not fit the database, and its transaction was rolled back"
+        self.hint = "remove the value: the database cannot store it (the transaction was rolled back)"
 
 
 class RequestError(SteelyardError):

@@ -285,7 +285,7 @@ def test_too_few_tools_are_told(store: Store) -> None:
         arena.add_task(task)
     arena.submit([{**each, "agent": "one", "model": "m"} for each in made_submissions(60)])
     arena_model_fit(arena)
-    assert arena_model_abilities(arena).model.reason == "not enough tools to fit abilities: 1 of 3"
+    assert arena_model_abilities(arena).model.reason == "not enough agents to fit abilities: 1 of 3"
 
 
 def test_submissions_without_a_tool_are_left_out_and_counted(store: Store) -> None:
@@ -339,8 +339,8 @@ def test_the_commands_tell_what_was_learned(
     assert re.search(r"^abilities +1  new  500", out, re.MULTILINE)
     assert run(["arena", "model", "abilities", *at]) == 0
     told = capsys.readouterr().out
-    assert "Tools by predicted score on an average task" in told
-    assert "version 1: 500 submissions, 8 tools, 24 tasks" in told
+    assert "Agents by predicted score on an average task" in told
+    assert "version 1: 500 submissions, 8 agents, 24 tasks" in told
     assert run(["arena", "model", "predict", "task-1", *at]) == 0
     assert "Predicted overall score" in capsys.readouterr().out
     assert run(["arena", "model", "correctness", *at]) == 0

@@ -55,7 +55,7 @@ def test_a_value_that_the_database_does_not_take_is_an_error_with_advice(store: 
 
     with pytest.raises(UnsupportedValueError, match=r"NUL|too big") as caught:
         store.in_transaction(write)
-    assert "does not fit the database" in str(caught.value)
+    assert "the database cannot store it" in str(caught.value)
     store.close()
     with pytest.raises(UnsupportedValueError), store.read() as connection:
         write(connection)
@@ -69,7 +69,7 @@ def test_a_key_too_long_for_an_index_is_an_error_with_advice(store: Store) -> No
     row = {"id": name, "definition": "", "created_at": 0}
     with pytest.raises(UnsupportedValueError, match="index row size") as caught:
         store.in_transaction(lambda connection: connection.execute(insert(tasks), row).close())
-    assert "does not fit the database" in str(caught.value)
+    assert "the database cannot store it" in str(caught.value)
 
 
 def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:

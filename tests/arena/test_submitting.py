@@ -362,7 +362,7 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
 
 
 def test_a_trend_of_one_moment_is_missing() -> None:
-    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all submissions have the same time")
+    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all submissions have the same timestamp")
 
 
 def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:

@@ -66,7 +66,7 @@ def test_a_call_without_an_end_does_not_block_a_budget(tmp_path: Path) -> None:
     assert broken.reserved_usd is not None
     assert broken.reserved_usd > MAX_OUTPUT_TOKENS / 1e6  # its output, at $1 per million, and its input
     known = sum(each.cost_usd or 0.0 for each_of in executions(folder) for each in each_of)
-    assert f"spent ${known:,.2f} and up to ${broken.reserved_usd:,.2f} more for calls without an end, of $50.00" in said
+    assert f"spent ${known:,.2f} and up to ${broken.reserved_usd:,.2f} more for incomplete calls, of $50.00" in said
 
 
 @needs_bubblewrap

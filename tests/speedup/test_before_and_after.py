@@ -214,7 +214,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({}, "speedup needs"),
     ({"baseline": "before"}, "speedup needs"),
     ({"candidate": ["after"]}, "speedup needs"),
-    ({"baseline": "before", "nop": "before", "candidate": ["after"]}, "are the same side"),
+    ({"baseline": "before", "nop": "before", "candidate": ["after"]}, "both name the unchanged code"),
     ({"baseline": "before", "candidate": ["after", "after"]}, "duplicate label .branch."),
     ({"baseline": "before", "candidate": ["nop=after"]}, "is not LABEL=FILE"),
     ({"baseline": "before", "candidate": ["after"], "log": ["nobody=x.json"]}, "is not NAME:MODEL=FILE"),

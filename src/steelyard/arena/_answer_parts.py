@@ -258,7 +258,7 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Key = dict[str, str | None]
-"""A tool: its agent and model, or the one of them that the profile groups by."""
+"""Key of an agent: agent and model, or the one that the profile groups by."""
 
 
 class Between(msgspec.Struct, frozen=True):
@@ -270,7 +270,7 @@ class Between(msgspec.Struct, frozen=True):
 
 
 class ToolAbility(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool, by its ability and by its plain mean."""
+    """An agent, by its ability and by its plain mean."""
 
     key: Key
     rank: int
@@ -282,7 +282,7 @@ class ToolAbility(msgspec.Struct, frozen=True, kw_only=True):
     mean_score: float
     """The mean over its tasks of its mean overall score, as on the leaderboard."""
     correctness_ability: Between | None
-    """Ability in correctness: 0 is the mean of all tools, 1 one standard deviation; None without criteria."""
+    """Ability in correctness: 0 is the mean of all agents, 1 one standard deviation; None without criteria."""
     tasks: int
     submissions: int
 
@@ -293,7 +293,7 @@ class TaskDifficulty(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     submissions: int
     level: Between
-    """The predicted overall score of an average tool."""
+    """The predicted overall score of an average agent."""
     shrinkage: float
     """Overall score minus shrunken score, in score points; larger for tasks with fewer submissions."""
     difficulty: Between | None
@@ -303,7 +303,7 @@ class TaskDifficulty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
-    """Submission whose score is far from the prediction for its tool and task."""
+    """Submission whose score is far from the prediction for its agent and task."""
 
     submission_id: str
     task_id: str
@@ -323,18 +323,18 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.95
     policy: str = ""
     submissions: int = 0
-    """Submissions in the fit: those that are included and name their tool."""
+    """Submissions in the fit: those that are included and name their agent."""
     unnamed: int = 0
-    """Submissions excluded because they do not name their tool."""
+    """Submissions excluded because they do not name their agent."""
     few_submissions: int = 0
     residual_sd: float = 0.0
     """Standard deviation of a score around its prediction."""
     repeat_correlation: float = 0.0
-    """Intraclass correlation of repeated submissions of a tool to a task."""
+    """Intraclass correlation of repeated submissions of an agent to a task."""
     prediction_quantiles: tuple[float, float] = (0.0, 0.0)
     """Bounds of a prediction interval, in standard deviations of a prediction."""
     dispersion: float | None = None
-    """Overdispersion of correctness between pairs of tool and task; None without criteria."""
+    """Overdispersion of correctness between pairs of agent and task; None without criteria."""
     tools: tuple[ToolAbility, ...] = ()
     """By rank."""
     tasks: tuple[TaskDifficulty, ...] = ()
@@ -370,7 +370,7 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Pass rate of a tool per task category, as shrunken logits."""
+    """Pass rate of an agent per task category, as shrunken logits."""
 
     key: Key
     logits: dict[str, float]
@@ -431,7 +431,7 @@ class FittedModel(VersionOf, frozen=True, kw_only=True):
 
 
 class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):
-    """Predicted score of a tool on a task."""
+    """Predicted score of an agent on a task."""
 
     key: Key
     prediction: Between
@@ -463,7 +463,7 @@ class ModelEstimates(msgspec.Struct, frozen=True, kw_only=True):
     shrunken_low: float | None = None
     shrunken_high: float | None = None
     prediction: Between | None = None
-    """Predicted score of this tool on this task, with its prediction interval; None for an unknown tool."""
+    """Predicted score of this agent on this task, with its prediction interval; None for an unknown agent."""
     standardized_residual: float | None = None
     """Score minus prediction in standard deviations of a prediction, if the score is an anomaly."""
     correctness_version: int | None = None
@@ -532,7 +532,7 @@ class FilesKept(msgspec.Struct, frozen=True):
 
 
 class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """Baseline of one tool and model."""
+    """Baseline of one agent and model."""
 
     agent: str | None
     model: str | None
@@ -544,7 +544,7 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolMetric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric that the profile lists for the tool."""
+    """A metric that the profile lists for the agent."""
 
     name: str
     title: str
@@ -559,13 +559,13 @@ class ToolValue(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
     """None if the submission lacks the inputs (see `reason`)."""
     ranking: int | None
-    """Rank among the tool's submissions that have a value."""
+    """Rank among the agent's submissions that have a value."""
     reason: str | None
     """Why the value is missing."""
 
 
 class ToolSubmission(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission of the tool with its metrics."""
+    """A submission of the agent with its metrics."""
 
     submission_id: str
     task_id: str

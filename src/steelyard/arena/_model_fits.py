@@ -1,4 +1,4 @@
-"""Fits to all submissions: abilities of tools, difficulty of tasks, and the probability of a correct solution."""
+"""Fits to all submissions: abilities of agents, difficulty of tasks, and the probability of a correct solution."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class SubmissionColumns:
     tasks: Sequence[Task]
     """Those with submissions, by their ids."""
     keys: Sequence[Key]
-    """The tools, sorted; one that is not named is not among them."""
+    """The agents, sorted; one that is not named is not among them."""
     task: Ints
     """The number of each submission's task."""
     tool: Ints
-    """The number of each submission's tool; -1 where it is not named."""
+    """The number of each submission's agent; -1 where it is not named."""
     columns: dict[str, list[Any]]  # Any: column values
 
     def floats(self, name: str) -> npt.NDArray[np.float64]:
@@ -130,7 +130,7 @@ def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesT
         "unnamed": len(given.tool) - len(named),
         "few_submissions": table.few_submissions,
     }
-    for what, count, least in (("tools", len(given.keys), table.min_tools), ("tasks", len(tasks), table.min_tasks)):
+    for what, count, least in (("agents", len(given.keys), table.min_tools), ("tasks", len(tasks), table.min_tasks)):
         if count < least:
             return Abilities(**summary, reason=f"not enough {what} to fit abilities: {count} of {least}")
     second = np.searchsorted(tasks, given.task[named])
@@ -170,7 +170,7 @@ class _Rightness:
         self.reach = float(student_quantile(confidence, len(self.tools) - 1))
 
     def ability(self, tool: int) -> Between | None:
-        """Of a tool that submitted to a task with criteria."""
+        """Of an agent that submitted to a task with criteria."""
         place = _place(self.tools, tool)
         if self.fit is None or place is None:
             return None
@@ -295,7 +295,7 @@ FEATURES = {
     "iterations": "iterations: log of the ratio to the task's median",
     "time": "time: log of the ratio to the task's median",
     "cost": "cost: log of the ratio to the task's median",
-    RECORD: "pass rate of the tool on other tasks of the category, as a logit",
+    RECORD: "pass rate of the agent on other tasks of the category, as a logit",
 }
 """What the model knows of a submission."""
 _OF_TYPE = {
@@ -318,7 +318,7 @@ class Known:
     """What is known of submissions."""
 
     features: Floats
-    """One row a submission, without the tool's record; NaN where a feature is not known."""
+    """One row a submission, without the agent's record; NaN where a feature is not known."""
     right: Floats
     """1 when all tests passed, 0 when not; NaN where none was run on artifacts."""
 

@@ -167,7 +167,7 @@ def read_abilities(arena: Arena, version: int | None = None) -> tuple[VersionOf 
 def predict_scores(
     arena: Arena, task_id: str, version: int | None = None
 ) -> tuple[VersionOf | None, Abilities, list[PredictedScore]]:
-    """Return the model and the predicted score of every tool on the task, attempted or not, best first."""
+    """Return the model and the predicted score of every agent on the task, attempted or not, best first."""
     with arena.read() as connection:
         find_task(connection, task_id, arena.rules)
         kept = model_version(connection, ABILITIES, version)
@@ -190,7 +190,7 @@ def predict_scores(
 def _tried(
     connection: Connection, task_id: str, by: Sequence[str], kept: ModelVersion
 ) -> dict[tuple[str | None, ...], int]:
-    """How many submissions of each tool to the task were included when the version was fitted."""
+    """How many submissions of each agent to the task were included when the version was fitted."""
     chosen = select(*(submissions.c[name] for name in by)).join(tasks, tasks.c.task_key == submissions.c.task_key)
     there = (tasks.c.id == task_id) & (submissions.c.accepted_at <= kept.made_at) & submissions.c.excluded_at.is_(None)
     counts: dict[tuple[str | None, ...], int] = {}

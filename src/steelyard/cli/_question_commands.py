@@ -126,7 +126,7 @@ def _single(name: str, value: Any) -> Any:  # Any: as above
     if not isinstance(value, tuple):
         return value
     if len(value) > 1:
-        raise UsageError(f"{_flag(name)} can be given once", hint=f"name one: {_flag(name)} {value[0]}")
+        raise UsageError(f"{_flag(name)} can be given only once", hint=f"use one of them: {_flag(name)} {value[0]}")
     return value[0]
 
 

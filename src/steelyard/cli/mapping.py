@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from steelyard.cli import add_question
 from steelyard.cli._options import Json, Paths
 from steelyard.cli._print import console, print_json, print_text
+from steelyard.formatting import counted
 from steelyard.pages import versioned
 from steelyard.questions.mapping import suggest_mapping
 from steelyard.sources import SuggestedMapping, mapping_text
@@ -52,7 +53,8 @@ def suggest(
 
 def _notes(suggestion: SuggestedMapping) -> Iterator[str]:
     """What a user should see who writes the mapping to a file."""
-    yield f"{suggestion.runs:,} runs read, {len(suggestion.set_aside):,} rows rejected; the first runs:"
+    rejected = counted(len(suggestion.set_aside), "row")
+    yield f"{counted(suggestion.runs, 'run')} read, {rejected} rejected; the first runs:"
     yield from (f"  {line}" for line in suggestion.first)
     yield from (f"question: {question}" for question in suggestion.questions)
 

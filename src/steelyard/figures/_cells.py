@@ -22,7 +22,7 @@ from steelyard.figures._axes import (
     value_text,
 )
 from steelyard.figures._figure import HATCHED, Figure, Mark, box, cut, dot, group, px, text_width, words
-from steelyard.formatting import percent
+from steelyard.formatting import counted, percent
 
 MAX_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
@@ -91,7 +91,7 @@ def heatmap(
     if axis is None and len(tasks) * len(agents) > MAX_CELLS:
         rows, drawn = _grouped(tasks, drawn, categories)
         note = f"{note}; " if note else ""
-        note += f"{len(tasks):,} tasks by {'category' if categories else 'pass rate'}"
+        note += f"{counted(len(tasks), 'task')} by {'category' if categories else 'pass rate'}"
     head, top = heading(title, note, width)
     grid = _grid(rows, agents, drawn, top=top, width=width)._replace(scale=_scale(axis, drawn))
     if not grid.cells or not grid.columns:
@@ -276,7 +276,8 @@ def _description(tasks: Sequence[str], agents: Sequence[str], cells: Sequence[Se
     passed = f"{sum(cell.passed for cell in verdicts):,} of {sum(cell.runs for cell in verdicts):,} runs passed"
     valued = f"{sum(cell.runs > 0 for cell in known):,} cells with a value"
     return (
-        f"{len(tasks):,} tasks by {len(agents):,} agents: {passed if verdicts or not known else valued}, "
+        f"{counted(len(tasks), 'task')} by {counted(len(agents), 'agent')}: "
+        f"{passed if verdicts or not known else valued}, "
         f"{len(every) - len(known):,} cells not run, {sum(cell.errored > 0 for cell in known):,} with errors."
     )
 
@@ -299,7 +300,7 @@ def distances(
     width = min(checked_width(width), 620)
     order = _by_cluster(clusters)[:MAX_OUTPUTS]
     unseen = len(names) - len(order)
-    subtitle = joined(note, f"{unseen:,} outputs omitted" if unseen else "")
+    subtitle = joined(note, f"{counted(unseen, 'output')} omitted" if unseen else "")
     head, top = heading(title, subtitle, width)
     if order:
         body, bottom = _distance_grid(
@@ -312,7 +313,8 @@ def distances(
         name="distances",
         title=title,
         description=description
-        or f"{len(names):,} outputs in {len(sizes):,} clusters of {', '.join(map(str, sizes[:8])) or 'none'}.",
+        or f"{counted(len(names), 'output')} in {counted(len(sizes), 'cluster')}"
+        f" of {', '.join(map(str, sizes[:8])) or 'none'}.",
         width=width,
         height=int(bottom + 10),
         marks=(*head, *body),

@@ -25,6 +25,7 @@ from steelyard.figures._axes import (
     value_text,
 )
 from steelyard.figures._figure import Figure, Mark, box, brief, dot, group, line, path, px, text_width, words
+from steelyard.formatting import counted
 
 SIDE = 86.0
 """The height of a cell."""
@@ -76,7 +77,7 @@ def flips(
     return Figure(
         name="flips",
         title=title,
-        description=description or f"{total:,} tasks, {summary}.",
+        description=description or f"{counted(total, 'task')}, {summary}.",
         width=width,
         height=int(start + 2 * SIDE + 10),
         marks=(*head, *marks, *(mark for cell in cells for mark in _flip_marks(cell, total, wide))),
@@ -219,7 +220,7 @@ def dumbbells(
     rest = left_out(len(pairs) - len(shown), bottom, width, "tasks in between")
     gained = sum(_gain(each) > 0 for each in pairs)
     lost = sum(_gain(each) < 0 for each in pairs)
-    summary = f"{len(pairs):,} tasks: {brief(b)} is higher on {gained:,}, lower on {lost:,}."
+    summary = f"{counted(len(pairs), 'task')}: {brief(b)} is higher on {gained:,}, lower on {lost:,}."
     return Figure(
         name="dumbbells",
         title=title,

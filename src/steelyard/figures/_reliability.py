@@ -18,6 +18,7 @@ from steelyard.figures._axes import (
     value_text,
 )
 from steelyard.figures._figure import Figure, Mark, box, dot, group, line
+from steelyard.formatting import counted
 
 
 class ScoreBin(NamedTuple):
@@ -80,7 +81,9 @@ def _count(each: ScoreBin, plot: Plot, most: int) -> Mark:
     x, end = plot.across.at(each.low), plot.across.at(each.high)
     high = (plot.up.start - plot.up.end) * 0.25 * each.n / most
     title = f"{value_text(each.low, plot.across.axis.unit)} to {value_text(each.high, plot.across.axis.unit)}: "
-    return box(x, plot.up.start - high, max(end - x - 1, 1), high, look="faint", title=f"{title}{each.n:,} runs")
+    return box(
+        x, plot.up.start - high, max(end - x - 1, 1), high, look="faint", title=f"{title}{counted(each.n, 'run')}"
+    )
 
 
 def _point(each: ScoreBin, plot: Plot) -> Mark:
@@ -96,4 +99,4 @@ def _title(each: ScoreBin, score: Axis, rate: Axis) -> str:
     text = f"score {value_text(each.score, score.unit)}: {value_text(each.rate, rate.unit)} passed"
     if each.rate_low is not None and each.rate_high is not None:
         text += f" ({value_text(each.rate_low, rate.unit)} to {value_text(each.rate_high, rate.unit)})"
-    return f"{text}, {each.n:,} runs"
+    return f"{text}, {counted(each.n, 'run')}"

@@ -162,7 +162,7 @@ def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None)
         is_empty = log.stat().st_size == 0
         return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'contains errors'}"
     if submission.success is None:
-        return True, True, "the submission does not report success, which counts as true"
+        return True, True, "the submission does not report success, which is treated as true"
     return True, True, "the submission reports success as true"
 
 

@@ -156,7 +156,7 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
                     shared[name] = status if is_told else "failed"
                     if not is_told:  # nobody could tell a right answer from a forged result
                         reasons[name] = (
-                            "it cannot run apart from the code under test and compares nothing with a literal"
+                            "the test cannot run apart from the code under test and compares nothing with a literal"
                         )
             # A module that could not be loaded split gives its tests; any other test that is missing has failed.
             loaded = {file_of(name, self.tests) for name in shared}

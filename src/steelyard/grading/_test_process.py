@@ -369,7 +369,7 @@ class Peer:
                 else:
                     value = self.wire.unpack(message["answer"], table)
             except Exception as problem:  # noqa: BLE001 - whatever is wrong with the message, the candidate sent it
-                self.die(f"it sent what is no value: {problem}")
+                self.die(f"it sent an invalid value: {problem}")
             finally:
                 self.path = before
             if isinstance(error, ENDS_ITERATION) and not is_next:

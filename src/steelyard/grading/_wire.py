@@ -112,7 +112,7 @@ class Wire:
         """The value that was written."""
         if not isinstance(packed, list):
             if isinstance(packed, dict):
-                raise WireError("an object is no value")
+                raise WireError("an object is not a value")
             return packed
         tag, *parts = packed
         if tag == "o":

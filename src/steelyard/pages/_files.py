@@ -26,7 +26,7 @@ def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
     """Reject a file with an unknown extension or in a folder that does not exist."""
     if endings and path.suffix.lower() not in endings:
         *most, last = (f".{ending.removeprefix('.')}" for ending in endings)
-        hint = f"end it with {', '.join(most)} or {last}"
+        hint = f"use the extension {', '.join(most)} or {last}"
         raise UsageError(f"unsupported file type: {path.name!r}", hint=hint)
     if path.is_dir():
         raise UsageError(f"{path} is a directory", hint="specify a file in it")

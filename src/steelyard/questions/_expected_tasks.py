@@ -55,7 +55,7 @@ class TasksOptions(Options):
     """Expected tasks."""
 
     tasks: str | None = doc(
-        "Expected tasks per group: a file of task names, their number, or a data set (swe-bench-verified).",
+        "Expected tasks per group: a file of task names, their number, or a dataset (swe-bench-verified).",
         default=None,
         local=True,
     )
@@ -183,7 +183,7 @@ def _filled(
     if len(every) > expected.count:
         raise UsageError(
             f"the runs have {len(every):,} tasks, more than the {expected.count:,} of {option('tasks')}",
-            hint=f"choose the runs of one data set with {option('where')}",
+            hint=f"choose the runs of one dataset with {option('where')}",
         )
     named = sorted(every) + [UNLISTED.format(number=n) for n in range(1, expected.count - len(every) + 1)]
     keys = [_chosen(frame, group) for group in _each_group(frame, groups)]

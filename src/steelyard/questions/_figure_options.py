@@ -63,7 +63,7 @@ class VerdictOptions(ProfileOptions):
     """Scoring profile, with the treatment of runs without a verdict."""
 
     unscored: Unscored | None = doc(
-        "Runs without a verdict: exclude them, or count them as fail (default: exclude).", default=None
+        "Runs without a verdict: exclude them, or count them as failed (default: exclude).", default=None
     )
 
     def outcome_profile(self) -> Profile:
@@ -125,8 +125,8 @@ class DifferenceOptions(DrawOptions):
 
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
     cluster: str | None = doc(
-        "Field that groups tasks, e.g. repository, as the unit of analysis; none: independent tasks (default: the "
-        "repositories of SWE-bench instances must confirm a claim).",
+        "Field that groups tasks, e.g. repository, to use as the unit of analysis; none: independent tasks (default: "
+        "independent tasks, but a claim about SWE-bench instances must also hold across repositories).",
         default=None,
     )
 

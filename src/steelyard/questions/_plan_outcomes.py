@@ -212,7 +212,7 @@ def page(answer: PlanRun | PlanOutlook | PlanExport) -> Page:
         )
     return pages.Page(
         name="run",
-        title="How far is the plan?",
+        title="How far along is the plan?",
         answer=f"{answer.about}.",
         table=_group_table(answer),
         details=(f"Next: {answer.next_command}",) if answer.next_command else (),

@@ -207,7 +207,7 @@ def outside_time(count: int) -> NoValidInputError:
     """The error of limits of time that leave no run."""
     runs = "the only run is" if count == 1 else f"all {count:,} runs are"
     return NoValidInputError(
-        f"{runs} outside the requested time range or without a time",
+        f"{runs} outside the requested time range or without a timestamp",
         hint=f"check {option('since')} and {option('until')}",
     )
 
@@ -235,7 +235,7 @@ def table_of(
             records.append(given)
     if reading.by_input:
         if records or not paths:
-            message = "the key 'file' is the name of a file or directory, but the input contains records"
+            message = "grouping by 'file' requires files or directories, but the input contains records"
             raise UsageError(message, hint="pass paths")
         for name, path in input_names(paths).items():
             builder.begin_input(name)

@@ -206,7 +206,7 @@ def page(answer: PlanTrials) -> Page:
     )
     return pages.Page(
         name="run-list",
-        title="How far is the plan?",
+        title="How far along is the plan?",
         answer="" if answer.is_pending else f"{answer.about}.",
         notes=tuple(trial.id for trial in answer.trials) if answer.is_pending else (),
         table=table,

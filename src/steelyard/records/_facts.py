@@ -125,14 +125,14 @@ def changes_values(changes: tuple[Change, ...]) -> tuple[Any, ...]:
 
 CONDITIONS: dict[str, tuple[Kind, str]] = {
     "time_limit_seconds": ("float", "Time limit of the agent."),
-    "time_limit_multiplier": ("float", "Factor of the task's own time limit."),
+    "time_limit_multiplier": ("float", "Multiplier of the task's own time limit."),
     "cpus": ("float", "CPUs of the environment."),
     "memory_mb": ("float", "Memory of the environment."),
     "network": ("str", "Network access of the environment."),
     "harness": ("str", "Harness that ran the agent."),
     "harness_version": ("str", "Version of the harness."),
     "agent_version": ("str", "Version of the agent."),
-    "endpoint": ("str", "Address that the model was called at."),
+    "endpoint": ("str", "Address at which the model was called."),
     "settings": ("str", "Other settings, as JSON."),
 }
 """Conditions of a run, by the name of their fact."""
@@ -468,8 +468,8 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "lists_passes_only",
                 "bool",
-                "Whether the verdict is from a list of the tasks that passed, so that failed runs are unknown.",
-                "the verdict is not from a list of passes",
+                "Whether the verdict comes from a list of passed tasks, so failed runs are unknown.",
+                "the verdict does not come from a list of passed tasks",
             ),
             Fact("usage_is_lower_bound", "bool", "Whether the tokens are a lower bound.", _NO_PROVENANCE),
             Fact("tool_calls_are_lower_bound", "bool", "Whether the tool calls are a lower bound.", _NO_PROVENANCE),
@@ -477,7 +477,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         ),
     ),
     _simple("tool_calls", "int", "Number of tool calls."),
-    _simple("iterations", "int", "Number of answers of the main agent's model."),
+    _simple("iterations", "int", "Number of responses from the main agent's model."),
     _simple("success", "bool", "Success as claimed by the agent."),
     _simple("score", "float", "Score, as reported by the harness."),
     FactGroup(
@@ -503,7 +503,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             Fact(
                 "flag_count",
                 "int",
-                "Number of observations of the runner, such as changed tests.",
+                "Number of observations made by the runner, such as changed tests.",
                 "the record has none",
             ),
         ),

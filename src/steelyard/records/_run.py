@@ -336,7 +336,7 @@ class Conditions(Record, frozen=True, kw_only=True):
     agent_version: Name | None = None
     """Version of the agent."""
     endpoint: Name | None = None
-    """Address that the model was called at."""
+    """Address at which the model was called."""
     settings: dict[str, str | float | bool | None] | None = None
     """Other settings, such as temperature and limits on messages."""
 

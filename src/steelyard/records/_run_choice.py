@@ -159,7 +159,7 @@ def outside_findings(count: int) -> list[Finding]:
     if not count:
         return []
     runs = "1 run is" if count == 1 else f"{count:,} runs are"
-    message = f"{runs} outside the requested time range or without a time; excluded"
+    message = f"{runs} outside the requested time range or without a timestamp; excluded"
     return [Finding(code="outside_time", severity="info", message=message)]
 
 

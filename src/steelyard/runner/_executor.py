@@ -126,7 +126,7 @@ def _of_a_rejection(evidence: ExecutionEvidence) -> Ending:
     if rejection in _COUNTLESS:
         return Ending(name="not_counted", cause="infrastructure", stops_agent=True, detail=_COUNTLESS[rejection])
     if evidence.count is not None and rejection == UNFINISHED_CALLS:
-        detail = "calls without an end may have used up the trial's budget"
+        detail = "incomplete calls may have used up the trial's budget"
         if any(call.is_lower_bound and not call.was_aborted for call in evidence.count.calls):
             return Ending(name="endpoint_failed", cause="infrastructure", is_retried=True, detail=detail)
         return _agents("budget_trial", detail)

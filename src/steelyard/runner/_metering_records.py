@@ -257,7 +257,7 @@ REJECTIONS = {
     "trial_tokens": "the token budget of this trial is used up",
     "usage_unknown": "the endpoint does not report usage, so the budget of this trial cannot be enforced",
     KEY_REJECTED: "the endpoint rejected the key of this plan",
-    UNFINISHED_CALLS: "calls without an end may have used up the budget of this trial",
+    UNFINISHED_CALLS: "incomplete calls may have used up the budget of this trial",
     "price_unknown": "the price of the responding model is unknown, so the budget of this trial cannot be enforced",
     "too_many_calls": "this trial reached its maximum number of calls",
     "time_limit": "this trial reached its time limit",

@@ -154,7 +154,7 @@ class Spending:
             if (limit := getattr(limits, unit)) is None:
                 continue
             word, more = _WORDS[unit], getattr(kept, unit)
-            reserve = f" and up to {word.format(more)} more for calls without an end," if more else ""
+            reserve = f" and up to {word.format(more)} more for incomplete calls," if more else ""
             parts.append(f"{word.format(getattr(spent, unit))}{reserve} of {word.format(limit)}")
         return ", ".join(parts) or None
 

@@ -183,7 +183,7 @@ class Views:
             if shelf.latest is not None:
                 return shelf.latest
             self._shelves.pop(key, None)
-            raise RequestError(503, "busy", "too many responses wait to be computed", hint="try again later")
+            raise RequestError(503, "busy", "too many responses are waiting to be computed", hint="try again later")
         return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
 
     def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
@@ -257,7 +257,7 @@ def _within(seconds: float, build: Callable[[], Any]) -> Any:
             with lock:
                 is_over = True
     except _TooSlowError:
-        message = f"the response takes longer than {seconds:.0f} seconds to compute, so its computation was stopped"
+        message = f"the response takes longer than {seconds:.0f} seconds to compute, so the computation was stopped"
         raise RequestError(503, "too_slow", message, hint="select fewer runs, or use the command") from None
 
 

@@ -270,7 +270,7 @@ def _check_tool_metrics(tables: Any, where: str) -> None:  # Any: TOML values
     for tool, names in tables.items() if isinstance(tables, dict) else ():
         for name in names if isinstance(names, list) else ():
             if name not in known:
-                raise UnknownNameError(f"run metric for the tool {tool!r}", str(name)[:200], known, where=where)
+                raise UnknownNameError(f"run metric for the agent {tool!r}", str(name)[:200], known, where=where)
 
 
 def _check_constants(constants: Mapping[str, float], where: str) -> None:

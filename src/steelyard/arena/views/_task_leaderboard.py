@@ -110,7 +110,7 @@ Entries = tuple[LeaderboardEntry, ...]
 
 
 def _with_tool_metrics(entries: Entries, view: View, rules: Rules, wanted: Sequence[str]) -> Entries:
-    """Add the metrics of each submission's tool, with its rank among that tool's submissions to the task."""
+    """Add the metrics of each submission's agent, with its rank among that agent's submissions to the task."""
     by_tool: dict[str, list[Brought]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
         by_tool.setdefault(tool or "", []).append(Brought(identity, view.stored_task.task.id, inputs_in(details)))

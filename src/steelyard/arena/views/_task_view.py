@@ -260,7 +260,7 @@ def _unstored_scores(view: View) -> dict[str, pl.Series]:
 
 
 def combination_baselines(arena: Arena, task_id: str) -> tuple[CombinationBaseline, ...]:
-    """The baseline of each tool and model alone; none, with the reason, where there are too few submissions."""
+    """The baseline of each agent and model alone; none, with the reason, where there are too few submissions."""
     with arena.read() as connection:
         stored_task = find_task(connection, task_id, arena.rules)
         rows = view_task(connection, stored_task, policy="as-submitted").rows

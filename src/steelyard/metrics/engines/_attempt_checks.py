@@ -25,7 +25,7 @@ MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 AGENT = ("agent", "model", "tier")
 """Keys that distinguish agents."""
 MESSAGE = (
-    "the results of two agents are bit-identical on more tasks than chance explains; check whether one is a copy "
+    "the results of two agents are identical on more tasks than expected by chance; check whether one is a copy "
     "of the other"
 )
 
@@ -78,7 +78,7 @@ def _sentence(name: str, pair: Coincidence) -> str:
 
 
 RETRIED = (
-    "the attempts of a task end with its first pass, so rates over all attempts depend on the stopping rule; "
+    "the attempts on a task stop at its first pass, so rates over all attempts depend on the stopping rule; "
     "rates over first attempts do not"
 )
 EARLY_PASSES = 2
@@ -323,8 +323,9 @@ def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
 
 
 UNEVEN_COSTS = (
-    "costs are missing at different rates for passed and failed runs, which biases cost of pass over the complete "
-    "cases; the value by verdict replaces missing costs by the mean cost of runs with the same verdict"
+    "costs are missing at different rates for passed and failed runs, which biases the cost of pass from complete "
+    "cases (runs with a known cost); the cost of pass by verdict replaces each missing cost with the mean cost of runs "
+    "with the same verdict"
 )
 
 
@@ -360,9 +361,9 @@ def _cost_sentence(means: Sequence[float], sizes: Sequence[tuple[int, int]]) -> 
     known = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
     of_failed, of_passed = means
     if math.isnan(of_failed):
-        return f"{known}: cost of pass is {dollars(of_passed)} over passes only, and unknown by verdict"
+        return f"{known}: cost of pass is {dollars(of_passed)} from passed runs only, and unknown by verdict"
     complete = dollars((passed_known * of_passed + failed_known * of_failed) / passed_known)
     by_verdict = dollars((passed * of_passed + failed * of_failed) / passed)
     if complete == by_verdict:
         return None
-    return f"{known}: cost of pass over runs is {complete} over the complete cases, {by_verdict} by verdict"
+    return f"{known}: cost of pass over runs is {complete} from complete cases, {by_verdict} by verdict"

@@ -53,7 +53,7 @@ METHODS: dict[str, str] = {
     "percentile": "mean or ratio, bootstrap over tasks",
     "bca": "mean or ratio, bias-corrected and accelerated bootstrap over tasks",
     "fieller": "ratio of means, clustered by task",
-    "mover-r": "ratio of means from the limits of both, clustered by task",
+    "mover-r": "ratio of means from the bounds of both means, clustered by task",
     "median-exact": "median, conservative; independent runs",
     "median-clustered": "median, clustered by task",
 }

@@ -20,7 +20,7 @@ class VersionOptions(Options):
 
 
 def tool_text(key: Mapping[str, str | None]) -> str:
-    """Return the tool's name."""
+    """Return the agent's name."""
     return " ".join(part or DASH for part in key.values())
 
 

@@ -26,13 +26,13 @@ class AgentOptions(Options):
 
 
 class ToolMetrics(ArenaAnswer, frozen=True, kw_only=True):
-    """Metrics of one tool; no score depends on them."""
+    """Metrics of one agent; no score depends on them."""
 
     rows: ClassVar[Rows] = Rows("submissions")
 
     tool: str
     display_name: str | None
-    """Display name; None if the tool has none."""
+    """Display name; None if the agent has none."""
     profile: str
     metrics: tuple[ToolMetric, ...]
     submissions: tuple[ToolSubmission, ...]
@@ -65,7 +65,7 @@ def arena_agent(arena: Arena, options: AgentOptions) -> ToolMetrics:
 
 
 def page(answer: ToolMetrics) -> Page:
-    """Return one row per submission with the metrics of its tool and its rank within the tool."""
+    """Return one row per submission with the metrics of its agent and its rank among the agent's submissions."""
     rows = answer.submissions
     measured = [column for metric in answer.metrics for column in _columns(metric, rows)]
     reasons = ["; ".join(f"{name}: {each.reason}" for name, each in row.metrics.items() if each.reason) for row in rows]
@@ -77,9 +77,9 @@ def page(answer: ToolMetrics) -> Page:
     )
     return pages.Page(
         name="tool",
-        title="Tool metrics",
+        title="Agent-specific metrics",
         answer=f"{answer.about}.",
-        table=pages.PageTable(caption="Metrics ranked within the tool (not part of any score)", columns=columns),
+        table=pages.PageTable(caption="Ranks within the agent's submissions; not part of any score", columns=columns),
         facts=(("profile", answer.profile),),
     )
 

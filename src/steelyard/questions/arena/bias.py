@@ -29,11 +29,11 @@ class BiasOptions(ConfidenceOptions, PolicyOptions):
 
 
 class Advantage(Part, frozen=True, kw_only=True):
-    """Score difference of a tool from the others on shared tasks."""
+    """Score difference of an agent from the others on shared tasks."""
 
     agent: str
     tasks: int
-    """Tasks with submissions of this tool and of others."""
+    """Tasks with submissions of this agent and of others."""
     mean_difference: float | None
     """Mean over these tasks of its mean score minus that of the others."""
     low: float | None
@@ -46,7 +46,7 @@ class Advantage(Part, frozen=True, kw_only=True):
 
 
 class ToolBias(ArenaAnswer, frozen=True, kw_only=True):
-    """Systematic advantage or disadvantage of each tool across tasks."""
+    """Systematic advantage or disadvantage of each agent across tasks."""
 
     rows: ClassVar[Rows] = Rows("advantages")
 
@@ -54,9 +54,9 @@ class ToolBias(ArenaAnswer, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """Number of tools, and of those with a systematic advantage."""
+        """Number of agents, and of those with a systematic advantage."""
         shown = sum(tool.systematic for tool in self.advantages)
-        return f"{counted(len(self.advantages), 'tool')}, {shown:,} systematic"
+        return f"{counted(len(self.advantages), 'agent')}, {shown:,} systematic"
 
 
 @arena_question(BiasOptions, path="/bias", examples=({"confidence": 0.9},))
@@ -96,11 +96,11 @@ def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
 
 
 def page(answer: ToolBias) -> Page:
-    """Return one row per tool."""
+    """Return one row per agent."""
     rows = answer.advantages
     made = pages.Page(
         name="bias",
-        title="Does a tool have a systematic advantage?",
+        title="Does an agent have a systematic advantage?",
         answer=bias_sentence(rows),
         table=bias_table(rows),
         facts=(("confidence level", exact_percent(rows[0].level)), ("interval", "over tasks")) if rows else (),
@@ -109,23 +109,23 @@ def page(answer: ToolBias) -> Page:
 
 
 def bias_sentence(rows: Sequence[Advantage]) -> str:
-    """Return which tools have an advantage or a disadvantage."""
+    """Return which agents have an advantage or a disadvantage."""
     shown = [row for row in rows if row.systematic]
     if not shown:
-        return f"No systematic advantage detected among {counted(len(rows), 'tool')}."
+        return f"No systematic advantage detected among {counted(len(rows), 'agent')}."
     parts = [
         f"{row.agent} scores {abs(row.mean_difference):.2f} points {'higher' if row.mean_difference > 0 else 'lower'}"
         for row in shown
         if row.mean_difference is not None
     ]
-    return f"{'; '.join(parts)} than the other tools on the same tasks."
+    return f"{'; '.join(parts)} than the other agents on the same tasks."
 
 
 def bias_table(rows: Sequence[Advantage]) -> PageTable:
-    """Return one row per tool: its mean difference from the others, the interval, and whether it is systematic."""
+    """Return one row per agent: its mean difference from the others, the interval, and whether it is systematic."""
     reasons = pages.reason_columns([row.reason for row in rows])
     columns = (
-        pages.text_column("agent", "tool", [row.agent for row in rows]),
+        pages.text_column("agent", "agent", [row.agent for row in rows]),
         pages.number_column(
             "mean_difference", "mean difference", [row.mean_difference for row in rows], places=2, sign="+"
         ),
@@ -140,12 +140,12 @@ def bias_table(rows: Sequence[Advantage]) -> PageTable:
         pages.text_column("systematic", "systematic", ["yes" if row.systematic else "inconclusive" for row in rows]),
         *reasons,
     )
-    caption = "Score difference from other tools on the same tasks"
+    caption = "Score difference from other agents on the same tasks"
     return pages.PageTable(name="bias", caption=caption, columns=columns)
 
 
 def draw_bias(answer: ToolBias, width: int) -> Figure:
-    """Draw the score difference of each tool from the others on shared tasks."""
+    """Draw the score difference of each agent from the others on shared tasks."""
     rows = [
         Estimate(
             label=each.agent,
@@ -153,15 +153,15 @@ def draw_bias(answer: ToolBias, width: int) -> Figure:
             low=each.low,
             high=each.high,
             faint=not each.systematic,
-            note=f"{each.tasks:,} tasks" + (f"; {each.reason}" if each.reason else ""),
+            note=counted(each.tasks, "task") + (f"; {each.reason}" if each.reason else ""),
             text="" if each.mean_difference is None else f"{each.mean_difference:+.2f}",
         )
         for each in answer.advantages
     ]
     level = pages.confidence_text(answer.advantages[0].level) if answer.advantages else "no intervals"
-    axis = Axis(title="Score difference from other tools on the same tasks")
+    axis = Axis(title="Score difference from other agents on the same tasks")
     note = f"{level} over tasks; hollow: interval includes 0"
-    return dots(rows, title="Systematic advantage by tool", axis=axis, note=note, reference=0.0, width=width)
+    return dots(rows, title="Systematic advantage by agent", axis=axis, note=note, reference=0.0, width=width)
 
 
 DRAWINGS: Mapping[str, Drawing] = {"forest": draw_bias}

@@ -78,7 +78,7 @@ class ScoreHistory(ArenaAnswer, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """Number of submissions, task and submitter."""
-        return f"{self.n:,} submissions, task {self.task_id or 'any'}, submitter {self.submitter or 'any'}"
+        return f"{counted(self.n, 'submission')}, task {self.task_id or 'any'}, submitter {self.submitter or 'any'}"
 
     @property
     def leads(self) -> list[ScoreMoment]:
@@ -179,7 +179,7 @@ def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, 
     times = [moment - first for moment in moments]
     spread = n * sum(time * time for time in times) - sum(times) ** 2
     if spread == 0:
-        return None, "all submissions have the same time"
+        return None, "all submissions have the same timestamp"
     together = n * sum(time * value for time, value in zip(times, scores, strict=True)) - sum(times) * sum(scores)
     slope = together / spread * DAY / 100
     return (slope, None) if math.isfinite(slope) else (None, "submission times are too close together")

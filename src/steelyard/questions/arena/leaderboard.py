@@ -57,7 +57,7 @@ class LeaderboardOptions(RankingOptions):
 
 
 class Leader(Part, frozen=True, kw_only=True):
-    """A tool, model or submitter across tasks."""
+    """An agent, model or submitter across tasks."""
 
     rank: int
     key: dict[str, str | None]
@@ -226,7 +226,7 @@ def _rounded(interval: ScoreInterval) -> ScoreInterval:
 
 
 def page(answer: Leaderboard) -> Page:
-    """Return one row per tool, model or submitter over all tasks, then within each category."""
+    """Return one row per agent, model or submitter over all tasks, then within each category."""
     overall = answer.overall
     caption = f"Mean overall score over tasks, {settings_text(answer)}"
     made = pages.Page(

@@ -58,30 +58,30 @@ class AbilityRanking(ArenaAnswer, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """Version, number of tools and tasks."""
+        """Version, number of agents and tasks."""
         tools, tasks = len(self.model.tools), len(self.model.tasks)
-        return self.model.reason or f"{version_text(self.version)}: {tools:,} tools, {tasks:,} tasks"
+        return self.model.reason or f"{version_text(self.version)}: {counted(tools, 'agent')}, {counted(tasks, 'task')}"
 
 
 @arena_question(AbilitiesOptions, path="/abilities", examples=({}, {"version": 3}))
 def arena_model_abilities(arena: Arena, options: AbilitiesOptions) -> AbilityRanking:
-    """Return tools by ability and tasks by difficulty."""
+    """Return agents by ability and tasks by difficulty."""
     version, model = read_abilities(arena, options.version)
     return AbilityRanking(version=version, model=model, findings=anomaly_findings(model.anomalies))
 
 
 def page(answer: AbilityRanking) -> Page:
-    """Return tools by ability, tasks by difficulty, and anomalies."""
+    """Return agents by ability, tasks by difficulty, and anomalies."""
     model, tools = answer.model, answer.model.tools
-    heading = "Which tools are best, adjusted for task difficulty?"
+    heading = "Which agents are best, adjusted for task difficulty?"
     if model.reason is not None:
         sentence = f"{version_text(answer.version)}: {model.reason}."
         return pages.Page(name="abilities", title=heading, answer=sentence, facts=version_facts(answer.version))
     correctness = [estimate_of(tool.correctness_ability) for tool in tools]
-    unnamed = f" ({model.unnamed:,} without a tool name excluded)" if model.unnamed else ""
+    unnamed = f" ({model.unnamed:,} without an agent name excluded)" if model.unnamed else ""
     columns = (
         pages.count_column("rank", "rank", [tool.rank for tool in tools]),
-        pages.text_column("tool", "tool", [tool_text(tool.key) for tool in tools]),
+        pages.text_column("tool", "agent", [tool_text(tool.key) for tool in tools]),
         score_column("ability", "ability", [tool.ability.estimate for tool in tools]),
         interval_column([tool.ability for tool in tools]),
         spared(score_column("mean_score", "plain mean", [tool.mean_score for tool in tools])),
@@ -95,10 +95,10 @@ def page(answer: AbilityRanking) -> Page:
         title=heading,
         answer=(
             f"{version_text(answer.version)}: {counted(model.submissions, 'submission')}{unnamed},"
-            f" {counted(len(tools), 'tool')}, {counted(len(model.tasks), 'task')}. No score depends on this model."
+            f" {counted(len(tools), 'agent')}, {counted(len(model.tasks), 'task')}. No score depends on this model."
         ),
         notes=(f"Standard deviation of a score around its prediction: {model.residual_sd:.2f} points.",),
-        table=pages.PageTable(caption="Tools by predicted score on an average task", columns=columns),
+        table=pages.PageTable(caption="Agents by predicted score on an average task", columns=columns),
         also=(_tasks_table(model.tasks), *([_anomalies_table(model.anomalies)] if model.anomalies else [])),
         facts=version_facts(answer.version, model.confidence),
     )
@@ -113,7 +113,7 @@ def _tasks_table(tasks: Sequence[TaskDifficulty]) -> PageTable:
         terminal_rows=TERMINAL_TASKS,
         columns=(
             pages.id_column("task_id", "task", "tasks", [task.task_id for task in rows]),
-            score_column("level", "score of an average tool", [task.level.estimate for task in rows]),
+            score_column("level", "score of an average agent", [task.level.estimate for task in rows]),
             interval_column([task.level for task in rows]),
             pages.number_column(
                 "difficulty", "difficulty", [estimate_of(task.difficulty) for task in rows], places=2, sign="+"
@@ -134,7 +134,7 @@ def _anomalies_table(rows: Sequence[Anomaly]) -> PageTable:
         columns=(
             pages.id_column("submission_id", "submission", "submissions", [row.submission_id for row in rows]),
             pages.id_column("task_id", "task", "tasks", [row.task_id for row in rows]),
-            pages.text_column("tool", "tool", [tool_text(row.key) for row in rows]),
+            pages.text_column("tool", "agent", [tool_text(row.key) for row in rows]),
             score_column("overall_score", "score", [row.overall_score for row in rows]),
             score_column("predicted", "predicted", [row.predicted for row in rows]),
             pages.number_column("standardized_residual", "standardized residual", residuals, places=2, sign="+"),
@@ -143,7 +143,7 @@ def _anomalies_table(rows: Sequence[Anomaly]) -> PageTable:
 
 
 def _dots(answer: AbilityRanking, width: int) -> Figure:
-    """Draw the predicted score of each tool on an average task."""
+    """Draw the predicted score of each agent on an average task."""
     model = answer.model
     rows = [
         Estimate(
@@ -151,14 +151,14 @@ def _dots(answer: AbilityRanking, width: int) -> Figure:
             value=tool.ability.estimate,
             low=tool.ability.low,
             high=tool.ability.high,
-            note=f"plain mean {tool.mean_score:.2f} (rank {tool.mean_rank}), {tool.tasks:,} tasks",
+            note=f"plain mean {tool.mean_score:.2f} (rank {tool.mean_rank}), {counted(tool.tasks, 'task')}",
             text=f"{tool.ability.estimate:.2f}",
         )
         for tool in model.tools[:MAX_DRAWN]
     ]
-    note = model.reason or f"{pages.confidence_text(model.confidence)}, {model.submissions:,} submissions"
+    note = model.reason or f"{pages.confidence_text(model.confidence)}, {counted(model.submissions, 'submission')}"
     axis = Axis(title="Predicted score on an average task")
-    return dots(rows, title="Tools by ability", axis=axis, note=note, width=width)
+    return dots(rows, title="Agents by ability", axis=axis, note=note, width=width)
 
 
 DRAWINGS: Mapping[str, Drawing] = {"dots": _dots}

@@ -125,7 +125,7 @@ def _reliability(answer: CorrectnessEstimates, width: int) -> Figure:
         score=Axis(title="Predicted probability (leave-one-task-out)", low=0, high=1),
         rate=Axis(title="Submissions that passed", unit="fraction", low=0, high=1),
         note=f"Brier score {model.brier:.3f}, calibration error {model.calibration_error:.3f},"
-        f" {model.examples:,} submissions",
+        f" {counted(model.examples, 'submission')}",
         width=width,
     )
 

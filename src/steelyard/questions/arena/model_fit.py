@@ -61,7 +61,7 @@ def page(answer: FittedModels) -> pages.Page:
         pages.count_column("number", "version", [each.number for each in versions]),
         pages.text_column("is_new", "fit", ["new" if each.is_new else "unchanged" for each in versions]),
         pages.count_column("seen", "n", [each.seen for each in versions]),
-        spared(pages.text_column("reason", "why not fitted", [each.reason for each in versions])),
+        spared(pages.text_column("reason", "reason not fitted", [each.reason for each in versions])),
     )
     new = counted(sum(each.is_new for each in versions), "new version")
     return pages.Page(

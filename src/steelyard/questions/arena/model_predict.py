@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from steelyard import pages  # its names are imported on first use
 from steelyard.arena import Arena, PredictedScore, TaskDifficulty, VersionOf, predict_scores, version_text
 from steelyard.figures import Estimate, Figure, dots
-from steelyard.formatting import exact_percent
+from steelyard.formatting import counted, exact_percent
 from steelyard.questions._answer import Drawing, Rows
 from steelyard.questions._question import arena_question, doc
 from steelyard.questions.arena._common import ArenaAnswer, score_axis, score_column, spared
@@ -28,7 +28,7 @@ class PredictOptions(VersionOptions):
 
 
 class PredictedScores(ArenaAnswer, frozen=True, kw_only=True):
-    """Predicted score of every tool on a task, attempted or not, best first."""
+    """Predicted score of every agent on a task, attempted or not, best first."""
 
     rows: ClassVar[Rows] = Rows("scores")
 
@@ -44,13 +44,14 @@ class PredictedScores(ArenaAnswer, frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """Task, number of tools and version."""
-        return f"{self.task_id}: {self.reason or f'{len(self.scores):,} tools, {version_text(self.version)}'}"
+        """Task, number of agents and version."""
+        agents = counted(len(self.scores), "agent")
+        return f"{self.task_id}: {self.reason or f'{agents}, {version_text(self.version)}'}"
 
 
 @arena_question(PredictOptions, path="/tasks/{task}/predictions", examples=({"task": "fix-race"},))
 def arena_model_predict(arena: Arena, options: PredictOptions) -> PredictedScores:
-    """Return the predicted score of every tool on a task, attempted or not."""
+    """Return the predicted score of every agent on a task, attempted or not."""
     version, model, scores = predict_scores(arena, options.task, options.version)
     return PredictedScores(
         version=version,
@@ -63,13 +64,13 @@ def arena_model_predict(arena: Arena, options: PredictOptions) -> PredictedScore
 
 
 def page(answer: PredictedScores) -> Page:
-    """Return predicted scores, best tool first."""
+    """Return predicted scores, best agent first."""
     heading, rows = f"Predicted scores on {answer.task_id}", answer.scores
     if answer.reason is not None:
         sentence = f"{version_text(answer.version)}: {answer.reason}."
         return pages.Page(name="predictions", title=heading, answer=sentence, facts=version_facts(answer.version))
     columns = (
-        pages.text_column("tool", "tool", [tool_text(row.key) for row in rows]),
+        pages.text_column("tool", "agent", [tool_text(row.key) for row in rows]),
         score_column("prediction", "predicted score", [row.prediction.estimate for row in rows]),
         interval_column([row.prediction for row in rows]),
         spared(score_column("correctness", "predicted correctness", [row.correctness for row in rows]), 2),
@@ -88,7 +89,7 @@ def page(answer: PredictedScores) -> Page:
 
 
 def _dots(answer: PredictedScores, width: int) -> Figure:
-    """Draw the predicted score of each tool on the task; hollow if the tool has not attempted it."""
+    """Draw the predicted score of each agent on the task; hollow if the agent has not attempted it."""
     rows = [
         Estimate(
             label=tool_text(score.key),
@@ -96,7 +97,7 @@ def _dots(answer: PredictedScores, width: int) -> Figure:
             low=score.prediction.low,
             high=score.prediction.high,
             faint=not score.submissions,
-            note=f"{score.submissions:,} submissions" if score.submissions else "not attempted",
+            note=counted(score.submissions, "submission") if score.submissions else "not attempted",
             text=f"{score.prediction.estimate:.2f}",
         )
         for score in answer.scores[:MAX_DRAWN]

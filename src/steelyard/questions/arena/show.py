@@ -167,7 +167,7 @@ def _estimates(about: ModelEstimates) -> Iterator[str]:
             yield f"shrunken_score = {about.shrunken_score:.2f} ({ends}; {by}; not part of the overall score)"
         if about.prediction is not None:
             ends = decimal_bounds(about.prediction.low, about.prediction.high)
-            yield f"prediction for its tool: {about.prediction.estimate:.2f} ({ends}; {by})"
+            yield f"prediction for its agent: {about.prediction.estimate:.2f} ({ends}; {by})"
         if about.standardized_residual is not None:
             far = f"{about.standardized_residual:+.1f} SD from the prediction"
             yield f"anomaly: {far}; recommended: manual_review ({by})"

@@ -565,13 +565,15 @@ def clusters_found(differences: Sequence[Difference], samples: Samples) -> list[
         return []
     effective = known[0].effective_clusters or 0.0
     count = len({samples.clusters[name] for name in samples.task_names if name in samples.clusters})
-    message = f"tasks come from {counted(count, 'cluster')}, worth {effective:.1f} equal ones"
+    message = f"tasks come from {counted(count, 'cluster')} (effective number: {effective:.1f})"
     if samples.are_clusters_units:
-        message += "; with 5 or fewer a sign-flip test cannot reach p < 0.05" if count <= 5 else "; they are the unit"
+        message += (
+            "; with 5 or fewer a sign-flip test cannot reach p < 0.05" if count <= 5 else ", the unit of analysis"
+        )
     elif count < MIN_CLUSTERS:
         message += f", too few to test (at least {MIN_CLUSTERS}); results may depend on them"
     else:
-        message += "; a claim must hold over tasks and over clusters"
+        message += "; a claim must be significant over tasks and over clusters"
     return [Finding(code="clusters", severity="info", message=message)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Equivalence, Interval, Significance
@@ -235,5 +236,5 @@ class Comparison(Answer, frozen=True, kw_only=True):
         """Sides of the first pair and what was compared."""
         first, more = self.pairs[0], len(self.pairs) - 1
         others = f" and {more} more" if more else ""
-        counts = f"{len(first.metrics)} metrics, {first.tasks.common:,} common tasks"
+        counts = f"{counted(len(first.metrics), 'metric')}, {first.tasks.common:,} common tasks"
         return f"B {first.candidate.choice}{others} vs A {self.baseline.choice}: {counts}"

@@ -60,7 +60,7 @@ def flip_square(answer: Comparison, width: int) -> Figure:
         raise UsageError("flips need the pass rate of both sides on shared tasks", hint="compare pass_rate")
     counts = compared.flips
     if counts is None:
-        raise UsageError("flips need tasks of equal weight", hint=option("weight_by", "tasks"))
+        raise UsageError("flips require equally weighted tasks", hint=option("weight_by", "tasks"))
     return flips(
         a=answer.baseline.label,
         b=pair.candidate.label,

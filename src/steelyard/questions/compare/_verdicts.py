@@ -463,7 +463,7 @@ def _about_missing(judged: JudgedDifference, *, a: str, b: str) -> str:
     if judged.verdict not in CLAIMS or not is_verdict:
         return text
     if judged.tipping is None:
-        return f"{text} The verdict holds whatever they are."
+        return f"{text} The verdict does not depend on them."
     return f"{text} {_tipping_text(judged, judged.tipping, a=a, b=b)}"
 
 

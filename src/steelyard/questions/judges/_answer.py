@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Interval, KruskalWallis
@@ -109,4 +110,4 @@ class Judges(Answer, frozen=True, kw_only=True):
         """Judges, runs and agreement."""
         alpha = self.overall.alpha_scores.estimate
         agreement = "" if alpha is None else f", alpha {alpha:.3f}"
-        return f"{len(self.judges)} judges of {self.runs:,} runs{agreement}"
+        return f"{counted(len(self.judges), 'judge')} of {counted(self.runs, 'run')}{agreement}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, ScoreBin, dots, reliability
+from steelyard.formatting import counted
 from steelyard.pages import confidence_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def judge_severity(answer: Judges, width: int) -> Figure:
             low=judge.severity.low,
             high=judge.severity.high,
             faint=not judge.severity.excludes(0.0),
-            note=f"{judge.runs:,} runs, mean score {judge.mean_score:.3f}"
+            note=f"{counted(judge.runs, 'run')}, mean score {judge.mean_score:.3f}"
             + (f"; {judge.severity.reason}" if judge.severity.reason else ""),
             text="" if judge.severity.estimate is None else f"{judge.severity.estimate:+.3f}",
         )
@@ -49,7 +50,8 @@ def judge_reliability(answer: Judges, width: int) -> Figure:
         title="Pass rate by the judges' score",
         score=Axis(title="Mean score of a run's judges", low=0, high=1),
         rate=Axis(title="Runs that passed", unit="fraction", low=0, high=1),
-        note=f"{confidence_text(answer.confidence)} (exact), {runs:,} runs; bars: runs; dashed: score = pass rate",
+        note=f"{confidence_text(answer.confidence)} (exact), {counted(runs, 'run')}; "
+        "bars: runs; dashed: score = pass rate",
         width=width,
     )
 

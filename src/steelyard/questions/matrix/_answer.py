@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 
@@ -83,4 +84,5 @@ class Matrix(Answer, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """Tasks, groups and metric."""
-        return f"{len(self.tasks):,} tasks x {len(self.groups):,} groups by {','.join(self.by)} on {self.metric}"
+        size = f"{counted(len(self.tasks), 'task')} x {counted(len(self.groups), 'group')}"
+        return f"{size} by {','.join(self.by)} on {self.metric}"

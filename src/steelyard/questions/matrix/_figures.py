@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.figures import Figure, PassCell, ValueCell, heatmap
+from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.pages import key_name, metric_axis
 
@@ -19,7 +20,7 @@ def matrix_heatmap(answer: Matrix, width: int) -> Figure:
     groups = [key_name(group.key, answer.tier_scheme) for group in answer.groups]
     cells = [[_cell(cell, binary=metric.binary) for cell in row.cells] for row in answer.tasks]
     what = "fraction of runs that pass" if metric.name == "pass_rate" else metric.title.lower()
-    note = f"{what}; by {answer.order}; {answer.n:,} runs, profile {answer.profile}"
+    note = f"{what}; by {answer.order}; {counted(answer.n, 'run')}, profile {answer.profile}"
     title = f"Tasks by {', '.join(answer.by)}"
     axis = None if metric.binary else metric_axis(metric)
     return heatmap(tasks, groups, cells, title=title, note=note, axis=axis, width=width)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard import statistics
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Estimate, Figure, PricedEstimate, StackedRow, dots, pareto, stacked
+from steelyard.formatting import counted
 from steelyard.metrics import Metric, catalog
+from steelyard.option_names import option
 from steelyard.pages import DRAWN_TOKENS, confidence_text, key_name, metric_axis
 from steelyard.questions.measure._answer import OF_COMPONENT, Group, GroupValue, Measurement, Statistics
 from steelyard.questions.measure._page import overview_of
@@ -59,7 +61,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
                 cost_low=ends[1][0],
                 cost_high=ends[1][1],
                 pareto_optimal=is_pareto_optimal.get(i),
-                note=f"{group.n:,} runs",
+                note=counted(group.n, "run"),
             )
         )
     axis = Axis(title="Mean cost, USD", unit="USD", low=0, log=True)
@@ -71,13 +73,13 @@ def group_pareto(result: Measurement, width: int) -> Figure:
 def group_tokens(result: Measurement, width: int) -> Figure:
     """Tokens by kind of each group."""
     if not result.groups or any(name not in result.groups[0].metrics for name in TOKEN_KINDS.values()):
-        raise UsageError("tokens by kind were not measured", hint="measure without naming metrics")
+        raise UsageError("tokens by kind were not measured", hint=f"omit {option('metrics')}")
     rows = []
     for group in result.groups:
         values = {kind: group.metrics[name] for kind, name in TOKEN_KINDS.items()}
         parts = {kind: value.value for kind, value in values.items() if isinstance(value, GroupValue)}
         is_partial = any(isinstance(value, GroupValue) and value.at_least for value in values.values())
-        note = f"{group.n:,} runs" + ("; lower bound: some runs do not report it" if is_partial else "")
+        note = counted(group.n, "run") + ("; lower bound: some runs do not report it" if is_partial else "")
         rows.append(StackedRow(key_name(group.key, result.tier_scheme), parts, note))
     return stacked(
         rows,
@@ -122,8 +124,8 @@ def _main_metric(result: Measurement) -> Metric:
 def _figure_of(group: Group, metric: Metric) -> tuple[float | None, Interval | None, str]:
     value = group.metrics[metric.name]
     if isinstance(value, GroupValue):
-        counted = group.n - value.missing
-        return value.value, value.interval, value.reason or f"{counted:,} of {group.n:,} runs"
+        known = group.n - value.missing
+        return value.value, value.interval, value.reason or f"{known:,} of {group.n:,} runs"
     number = getattr(value, metric.figure)
     why = value.reason if number is None and value.reason else f"{value.count:,} of {group.n:,} runs"
     return number, value.intervals.get(metric.figure), why
@@ -145,7 +147,7 @@ def _by(result: Measurement) -> str:
 
 
 def _measured(result: Measurement) -> str:
-    return f"{result.n:,} runs, weighted by {result.weight_by}, profile {result.profile}"
+    return f"{counted(result.n, 'run')}, weighted by {result.weight_by}, profile {result.profile}"
 
 
 DRAWINGS = {"dots": group_dots, "pareto": group_pareto, "tokens": group_tokens, "components": group_components}

@@ -139,6 +139,6 @@ def _ratio(
     shown = group.metrics[declared.name]
     figure = shown.value if isinstance(shown, GroupValue) else None
     if figure is not None and np.isfinite(figure) and not np.nansum(np.abs(halves[1])):
-        reason = "the denominator is 0, so the value is a convention, not an estimate"
+        reason = "the denominator is 0, so the value is set by convention and is not an estimate"
         return no_interval(reason, method=method, n=int(np.isfinite(halves[1]).sum()), clusters=0, level=level)
     return ratio_interval(declared, halves, tasks, figure, weight_by=engine.weight_by, method=method, level=level)

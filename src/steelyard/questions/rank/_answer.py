@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Interval, KruskalWallis
@@ -108,4 +109,5 @@ class Ranking(Answer, frozen=True, kw_only=True):
     def about(self) -> str:
         """Groups, metric and tasks."""
         by, tasks = ",".join(self.by), self.tasks
-        return f"{len(self.groups)} groups by {by} on {self.metrics[0]}: {tasks.common:,} of {tasks.all:,} tasks"
+        groups = counted(len(self.groups), "group")
+        return f"{groups} by {by} on {self.metrics[0]}: {tasks.common:,} of {tasks.all:,} tasks"

@@ -23,7 +23,7 @@ def rank_dots(answer: Ranking, width: int) -> Figure:
             low=group.score.low,
             high=group.score.high,
             rank=group.rank_text,
-            note=f"{counted(answer.tasks.common, 'task')}, {group.runs:,} runs"
+            note=f"{counted(answer.tasks.common, 'task')}, {counted(group.runs, 'run')}"
             + (f"; {group.score.reason}" if group.score.reason else ""),
         )
         for group in answer.groups
@@ -59,7 +59,7 @@ def _note(answer: Ranking) -> str:
 
 
 def _cost_note(group: RankedGroup) -> str:
-    known = f"cost known for {group.cost_runs:,} of {group.runs:,} runs"
+    known = f"cost known for {group.cost_runs:,} of {counted(group.runs, 'run')}"
     if group.pareto_frequency is None:
         return known
     return f"{known}; on the frontier in {percent(group.pareto_frequency, decimals=0)} of resamples"

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Interval
@@ -137,4 +138,4 @@ class Repeatability(Answer, frozen=True, kw_only=True):
     def about(self) -> str:
         """Short summary, for `repr`."""
         outputs = sum(prompt.n for prompt in self.prompts)
-        return f"{len(self.prompts):,} prompts, {outputs:,} outputs"
+        return f"{counted(len(self.prompts), 'prompt')}, {counted(outputs, 'output')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, Change, Estimate, Figure, distances, dots, slopes
+from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.pages import confidence_text, metric_axis
 from steelyard.questions.repeatability._answer import Repeatability
@@ -22,7 +23,7 @@ def repair_slopes(result: Repeatability, width: int) -> Figure:
     if len(result.prompts) == 1:
         prompt = result.prompts[0]
         changes = [Change(each.run or f"output {each.sample}", each.d_pre, each.d_post) for each in prompt.samples]
-        title, note = f"Repair of {prompt.prompt}", f"{prompt.n:,} outputs, tau {prompt.tau:g}"
+        title, note = f"Repair of {prompt.prompt}", f"{counted(prompt.n, 'output')}, tau {prompt.tau:g}"
     else:
         changes = [
             Change(each.prompt, each.metrics.get("mu_pre"), each.metrics.get("mu_post")) for each in result.prompts
@@ -45,7 +46,7 @@ def output_distances(result: Repeatability, width: int) -> Figure:
         raise UsageError("the outputs are too many or too long to compare every pair")
     matrix = [[0.0 if row == column else apart[row, column] for column in signatures] for row in signatures]
     names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
-    note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; "
+    note = f"{counted(prompt.n, 'output')} before repair, normalized by {prompt.level}; "
     note += "stronger color: closer; framed: equal"
     title = f"Distances between outputs: {prompt.prompt}"
     return distances(names, matrix, clusters=signatures, title=title, note=note, width=width)
@@ -57,7 +58,7 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
     for prompt in result.prompts:
         interval = prompt.intervals.get("r_raw")
         reason = prompt.reasons.get("r_raw")
-        note = f"{prompt.n:,} outputs" + (f"; {reason}" if reason else "")
+        note = counted(prompt.n, "output") + (f"; {reason}" if reason else "")
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
     metric = catalog()["r_raw"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions._run_rows import ListedRun
 from steelyard.questions.compare import Comparison
@@ -96,7 +97,7 @@ class Report(Answer, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """Title, sections and number of runs."""
-        return f"{self.title}: {', '.join(self.results) or 'no results'}; {self.run_count:,} runs"
+        return f"{self.title}: {', '.join(self.results) or 'no results'}; {counted(self.run_count, 'run')}"
 
     @property
     def is_empty(self) -> bool:

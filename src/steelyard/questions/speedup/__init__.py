@@ -191,7 +191,9 @@ def _nothing(reading: TimingReading) -> InputError:
 def _task_files(options: SpeedupOptions) -> TaskFiles:
     """Return the files of one task from the options."""
     if options.baseline is not None and options.nop is not None:
-        raise UsageError(f"{option('baseline')} and {option('nop')} are the same side", hint="remove one of them")
+        raise UsageError(
+            f"{option('baseline')} and {option('nop')} both name the unchanged code", hint="remove one of them"
+        )
     unchanged = options.baseline or options.nop
     after, agents = _labeled(options.candidate), agent_files(options.agent)
     if twice := sorted(after.keys() & agents.keys()):

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Interval
@@ -223,7 +224,8 @@ class SpeedupResult(Answer, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """Short summary, for `repr`."""
-        return f"{len(self.attempts):,} attempts on {len(self.tasks):,} tasks by {len(self.summary)} agents"
+        tasks, agents = counted(len(self.tasks), "task"), counted(len(self.summary), "agent")
+        return f"{counted(len(self.attempts), 'attempt')} on {tasks} by {agents}"
 
     @property
     def is_empty(self) -> bool:

@@ -115,7 +115,7 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
         message = f"no snapshot: success is based on the {ground} only"
         yield Finding(code="no_snapshot", severity="info", message=message, where=where)
     if attempt.snapshot == NO_BLOCK:
-        message = "the FC-Eval file has no snapshot block, which counts as a failed snapshot"
+        message = "the FC-Eval file has no snapshot block, which is treated as a failed snapshot"
         yield Finding(code="missing_snapshot_block", message=message, where=where)
     if attempt.cost_origin == "lower_bound":
         message = "the cost is a lower bound: some token counts, or their split into calls, are unknown"
@@ -165,7 +165,7 @@ def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
             )
     if attempt.nop.other_units:
         others = attempt.nop.other_units
-        message = f"{_counted(others)} not measured in time, so not compared: {listed(others)}"
+        message = f"{_counted(others)} not compared, because the unit is not time: {listed(others)}"
         yield Finding(code="not_a_time", severity="info", message=message, where=where)
 
 

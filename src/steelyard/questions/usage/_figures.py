@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogram, stacked
+from steelyard.formatting import counted
 from steelyard.records import TOKEN_KINDS, key_text
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def usage_tokens(result: UsageSummary, width: int) -> Figure:
         StackedRow(
             " / ".join(key_text(value) for value in group.key.values()) or "all runs",
             {name: group.tokens[kind] or 0 for kind, name in names.items()},
-            f"{group.runs:,} runs",
+            f"{counted(group.runs, 'run')}",
             "" if group.total_tokens is not None else "unknown",
         )
         for group in result.groups

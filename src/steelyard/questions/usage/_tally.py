@@ -496,7 +496,7 @@ class UsageTally:
 _NOTES = {
     SHARED: "{runs} reported one cost for several days or models; it is allocated in proportion to their prices",
     UNSHARED: "{runs} reported one cost for several days or models without a price; it is assigned to the first",
-    _UNDATED: "{runs} have calls without a time, which were excluded",
+    _UNDATED: "{runs} have calls without a timestamp, which were excluded",
 }
 
 

@@ -104,7 +104,7 @@ def _note_unfinished_line(result: FileResult, path: Path) -> None:
         if file.read(1) in b"\n}":
             return  # it is a line before the last
     result.rejected.pop()
-    message = "the log ends within this line, as while its session runs or after a crash; its numbers are lower bounds"
+    message = "the log ends within this line: the session is still running, or it crashed; its numbers are lower bounds"
     result.findings.append(Finding(code="unfinished_log", severity="info", message=message, where=last.where))
     result.parts = [msgspec.structs.replace(part, unfinished=True) for part in result.parts]
 

@@ -75,7 +75,8 @@ def token_contradiction(where: str, usage: Usage, *, stated_input: int | None) -
     if stated_input is None or usage.input_tokens is not None:
         return ()
     cached = (usage.cache_read_tokens or 0) + (usage.cache_write_5m_tokens or 0)
-    message = f"the log reports {cached:,} cached of {stated_input:,} input tokens; uncached input is unknown"
+    counts = f"more cached tokens ({cached:,}) than input tokens ({stated_input:,})"
+    message = f"the log reports {counts}; uncached input is unknown"
     return (Finding(code="token_contradiction", message=message, where=where),)
 
 

@@ -141,7 +141,7 @@ def _below_zero(timing: Timing, summary: TimingSummary) -> bool:
 _KINDS: tuple[tuple[str, Callable[[Timing, TimingSummary], bool]], ...] = (
     ("the reported median differs from that of the samples; the samples are used", _other_median),
     ("the reported number of rounds differs from the number of samples", _other_number),
-    ("reported as failed or skipped, but has samples; they are ignored", _samples_of_nothing),
+    ("reported as failed or skipped, but has samples; the samples are ignored", _samples_of_nothing),
     ("quartiles, median or interval are out of order", _out_of_order),
     ("a time is negative", _below_zero),
 )

@@ -380,7 +380,7 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
         score /= 2  # a count that is always 0 was not counted
     question = ""
     if field.startswith("usage.") and not TOKEN_WORDS & set(whole):
-        score, question = score / 2, f"Is {column.name!r} a number of tokens, or an id?"
+        score, question = score / 2, f"Is {column.name!r} a token count or an id?"
     if field == "cost_usd" and (is_other_money or OTHER_MONEY & {*words, *whole}):
         score, remark = score / 2, f'not in USD; set the exchange rate: {{ from = "{column.name}", times = 1.1 }}'
         question = f"{column.name!r} is not in USD: what is the exchange rate?"

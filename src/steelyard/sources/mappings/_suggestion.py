@@ -18,6 +18,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import Found, files_below, files_in, packing
+from steelyard.formatting import counted
 from steelyard.records import Rejected, Run
 from steelyard.scratch import scratch_folder
 from steelyard.settings import MAX_ARCHIVE_DEPTH
@@ -77,9 +78,8 @@ class SuggestedMapping:
         return parse_mapping(self.text, "suggestion")
 
     def __repr__(self) -> str:
-        return (
-            f"SuggestedMapping({self.mapping.name!r}: {self.runs:,} runs read, {len(self.set_aside):,} rows rejected)"
-        )
+        rows = counted(len(self.set_aside), "row")
+        return f"SuggestedMapping({self.mapping.name!r}: {counted(self.runs, 'run')} read, {rows} rejected)"
 
 
 class _Table(NamedTuple):
@@ -119,11 +119,11 @@ def _suggested(tables: Sequence[_Table], ignored: Sequence[str], is_whole: bool)
         head += draft.lines_of_run.notes()
     if not draft.has_task:
         head.append("The task column, which every run needs, is uncertain: uncomment one `task` line below.")
-    opening = "As is," if draft.has_task else "With the first of them,"
+    opening = "As is," if draft.has_task else "With the first of these lines,"
     head += [line for claim in claims[:MAX_TABLES] for line in claim.lines(opening)]
     head += [f"Not used: {line}" for line in ignored[:MAX_TABLES]]
     if claims[0].first:
-        head += ["The first runs, as it reads them:", *(f"  {line}" for line in claims[0].first)]
+        head += ["The first runs:", *(f"  {line}" for line in claims[0].first)]
     if questions:
         head.append("Questions:" if len(questions) > 1 else "A question:")
         head += [f"  {number}. {question}" for number, question in enumerate(questions, 1)]
@@ -264,7 +264,7 @@ class _Claim(NamedTuple):
 
     def lines(self, opening: str) -> Iterator[str]:
         """Yield the suggestion's comments on the file."""
-        read = f"{opening} it reads {self.runs:,} runs from {shown(self.name)}"
+        read = f"{opening} the mapping reads {counted(self.runs, 'run')} from {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
         if self.runs and not self.with_verdict:
@@ -568,7 +568,7 @@ class _Draft:
             if is_arm_name(column.name) and not any(isinstance(number(cell), Problem) for cell in column.present)
         ]
         names = " and ".join(shown(column.name) for column in scores[:5])
-        return f"Are the numbers in {names} one run each, and what do they measure?" if len(scores) > 1 else ""
+        return f"Is each of the columns {names} one run, and what do its numbers measure?" if len(scores) > 1 else ""
 
     @staticmethod
     def _are_named_attempts(columns: Sequence[Column]) -> bool:

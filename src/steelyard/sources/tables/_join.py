@@ -360,8 +360,8 @@ class _SubmittedRuns:
                 continue
             noted.add(submission)
             message = (
-                f"verdicts on tasks of runs in {elsewhere or '.'} are not assigned to them, since files in different"
-                f" directories are of different submissions; {option('set', 'experiment=NAME')} declares them one"
+                f"the verdicts are not assigned to the runs in {elsewhere or '.'}, because files in different"
+                f" directories are treated as different submissions; {option('set', 'experiment=NAME')} joins them"
             )
             verdicts[0].notes.append(Finding(code="not_joined", message=message, where=verdicts[0].path))
 
@@ -508,7 +508,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
         neighbors = [building for building in (*owners, *sessions) if building.folder == report.folder]
         if len(neighbors) != 1:
             if neighbors:
-                message = f"next to {len(neighbors)} runs; assigned to none of them"
+                message = f"the directory has {len(neighbors)} runs, so the file is not assigned to any of them"
                 report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
             return False
         home = neighbors[0]
