@@ -247,7 +247,7 @@ def index_page() -> str:
 
 def cheating_page() -> str:
     """The page about cheating, with every technique of the test suite."""
-    lines = ["| technique | goes for | naive checkers that it passes | `command` |", "|---|---|---|---|"]
+    lines = ["| technique | kind of attack | naive checkers that it deceives | `command` |", "|---|---|---|---|"]
     lines += [
         f"| {cheat.name} | {cheat.group} | {', '.join(sorted(cheat.naive))} | {cheat.command_verdict} |"
         for cheat in CHEATS

@@ -18,7 +18,7 @@ from benchmarks.coverage import SCENARIOS, Row, run
 
 def table(rows: list[Row]) -> str:
     """The rows as Markdown."""
-    lines = ["| method | what | regime | required | observed | data sets |", "|---|---|---|---|---|---|"]
+    lines = ["| method | what | regime | required | observed | datasets |", "|---|---|---|---|---|---|"]
     for row in rows:
         least, most = row.scenario.promise
         if row.scenario.kind in ("interval", "test"):

@@ -42,7 +42,7 @@ def noise(share: float, trials: int) -> float:
 
 
 def _coverage(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| estimate | settings | worst setting | required | observed | data sets |", True
+    yield "| estimate | settings | worst setting | required | observed | datasets |", True
     yield "|---|---|---|---|---|---|", True
     for sweep in SWEEPS:
         for figure, cells in swept(sweep, share=share).items():
@@ -70,7 +70,7 @@ def _trials(share: float) -> int:
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| verdict | metric or rule | settings | worst setting | allowed | observed | data sets |", True
+    yield "| verdict | metric or rule | settings | worst setting | allowed | observed | datasets |", True
     yield "|---|---|---|---|---|---|---|", True
     for metric in DIFFERENCES:
         own = [setting for setting in NULLS if setting.metric == metric]
@@ -94,7 +94,7 @@ def _claim(claim: str, of: str, settings: Sequence[Setting], share: float) -> tu
 
 
 def _power(share: float) -> Iterator[tuple[str, bool]]:
-    yield "| detected | setting | earlier method | now | data sets |", True
+    yield "| detected | setting | earlier method | now | datasets |", True
     yield "|---|---|---|---|---|", True
     for setting, before in zip(EFFECTS, POWER_BEFORE, strict=True):
         told = claims(setting, trials=_trials(share))

@@ -72,7 +72,7 @@ def test_standings_show_them_beside_and_scores_stay(arena: Arena) -> None:
     with pytest.raises(UnknownNameError, match="pr_revert_rate"):
         arena_task_leaderboard(arena, "t", metrics=["pr_revert"])
     arena_rescore(arena, profile="arena-1")
-    with pytest.raises(UsageError, match="lists no tool metrics"):
+    with pytest.raises(UsageError, match="lists no agent-specific metrics"):
         arena_task_leaderboard(arena, "t", metrics=["pr_revert_rate"])
 
 

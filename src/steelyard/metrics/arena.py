@@ -18,7 +18,8 @@ def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); 100 up to min_tokens, 0 from max_tokens",
+    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); "
+    "100 at or below min_tokens, 0 at or above max_tokens",
     example=Example({"total_tokens": 5_000, "min_tokens": 1_000, "max_tokens": 9_000}, 50.0),
 )
 def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_tokens: Required) -> Value:
@@ -117,7 +118,7 @@ def efficiency_score(
     spec="arena",
     formula=(
         "100 x ((max_execution_time - execution_time) / (max_execution_time - min_execution_time)) ^ speed_exponent;"
-        " 100 up to min_execution_time, 0 from max_execution_time, unknown_speed_score if unknown"
+        " 100 at or below min_execution_time, 0 at or above max_execution_time, unknown_speed_score if unknown"
     ),
     example=Example({"execution_time": 60.0, "min_execution_time": 60.0, "max_execution_time": 1800.0}, 100.0),
 )
@@ -146,7 +147,7 @@ def speed_score(
     spec="arena",
     formula=(
         "100 x (max_cost - estimated_cost) / (max_cost - min_cost);"
-        " 100 up to min_cost, 0 from max_cost, unknown_cost_score if unknown"
+        " 100 at or below min_cost, 0 at or above max_cost, unknown_cost_score if unknown"
     ),
     example=Example({"estimated_cost": 0.5, "min_cost": 0.25, "max_cost": 1.25}, 75.0),
 )

@@ -132,8 +132,8 @@ def pass_rate(
 ) -> Value:
     """Whether the run passed: by test results, else by the reported verdict, else by a strict majority of the judges.
 
-    A run without any of these has no verdict. It is excluded, or counted as failed with `--unscored fail`. A file that
-    lists only the tasks that passed gives no rate until the expected tasks are known (`--tasks`).
+    A run without any of these has no verdict. It is excluded, or counted as failed with `--unscored fail`. If a file
+    lists only the tasks that passed, the rate is missing until the expected tasks are known (`--tasks`).
     """
     by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
     by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))

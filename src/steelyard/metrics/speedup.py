@@ -147,7 +147,7 @@ def agent_advantage_level1(*, agent_speedups: Required, oracle_speedups: Require
     example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "classes": ("m.A", "m.A", "m")}, -0.25),
 )
 def agent_advantage_level2(*, agent_speedups: Required, oracle_speedups: Required, classes: Required) -> Value:
-    """Advantage over the reference solution, with equal weight per class; a module's bare functions form one."""
+    """Advantage over the reference solution, with equal weight per class; a module's other functions form one."""
     return _level_advantage(agent_speedups, oracle_speedups, classes)
 
 
@@ -480,8 +480,8 @@ def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing for the agent excluded or at its worst speedup, at most 1: "
-    "the lower of the two",
+    formula="the lower of log_advantage without the benchmarks missing for the agent, and with these at its worst "
+    "speedup (at most 1)",
     # ratios 2/4, 8/4, 0.5/1 and 0.5/2: (-1 + 1 - 1 - 2) ln 2 / 4
     example=Example(
         {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, -0.5198603854199589
@@ -506,8 +506,8 @@ def log_advantage_low(
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with the benchmarks missing for the agent excluded or at its best speedup, at least 1: "
-    "the higher of the two",
+    formula="the higher of log_advantage without the benchmarks missing for the agent, and with these at its best "
+    "speedup (at least 1)",
     # ratios 2/4, 8/4, 0.5/1 and 8/2: (-1 + 1 - 1 + 2) ln 2 / 4
     example=Example(
         {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, 0.17328679513998632

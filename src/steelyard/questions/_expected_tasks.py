@@ -85,7 +85,7 @@ def expected_tasks(given: TasksGiven) -> ExpectedTasks | None:
         return ExpectedTasks(DATA_SETS[str(given).lower()])
     path = Path(given)
     if not path.exists() and not re.search(r"[./\\]", str(given)):
-        raise UnknownNameError("data set", str(given), DATA_SETS, where=option("tasks"))
+        raise UnknownNameError("dataset", str(given), DATA_SETS, where=option("tasks"))
     return _named(_names_in(read_text(path)), str(path))
 
 

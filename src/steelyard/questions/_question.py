@@ -552,7 +552,7 @@ def arena_action(
 ) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
     """Make an action of a function that changes an arena: a POST route whose JSON body is the options.
 
-    Without a `path` it is for the owner of the store only.
+    An action without a `path` is available only to the owner of the store.
     """
 
     def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:

@@ -125,7 +125,7 @@ def changes_values(changes: tuple[Change, ...]) -> tuple[Any, ...]:
 
 CONDITIONS: dict[str, tuple[Kind, str]] = {
     "time_limit_seconds": ("float", "Time limit of the agent."),
-    "time_limit_multiplier": ("float", "Multiplier of the task's own time limit."),
+    "time_limit_multiplier": ("float", "Multiplier for the task's own time limit."),
     "cpus": ("float", "CPUs of the environment."),
     "memory_mb": ("float", "Memory of the environment."),
     "network": ("str", "Network access of the environment."),

@@ -400,7 +400,7 @@ class Run(Record, frozen=True, kw_only=True):
     tool_calls: Count | None = None
     """Number of tool calls."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)] | None = None
-    """Number of answers of the main agent's model; calls of subagents, for compaction and for titles do not count."""
+    """Number of responses from the main agent's model, without calls for subagents, compaction and titles."""
     success: bool | None = None
     """Success as claimed by the agent; not a verdict."""
     files_created: tuple[str, ...] | None = None
@@ -408,11 +408,11 @@ class Run(Record, frozen=True, kw_only=True):
     tests: TestResults | None = None
     """Test results; if known, they determine the verdict."""
     weak_check: bool | None = None
-    """Whether the verdict comes from the exit status or report of a command, which the agent's code can forge."""
+    """Whether the verdict comes from a command's exit status or report, which the agent's code can forge."""
     weak_timing: bool | None = None
-    """Whether the timings come from the report of a command, likewise."""
+    """Whether the timings come from a command's report, which the agent's code can forge."""
     flags: tuple[Flag, ...] | None = None
-    """Observations of the runner, such as changed tests; None if it did not look."""
+    """Observations made by the runner, such as changed tests; None if not checked."""
     snapshot: Snapshot | None = None
     """Result of the snapshot comparison."""
     steps: Steps | None = None

@@ -54,7 +54,7 @@ def asked_metrics(rules: Rules, names: Sequence[str]) -> tuple[str, ...]:
     known = {name: None for own in (rules.tool_metrics or {}).values() for name in own}
     if names and not known:
         hint = 'add [constants.tool_metrics] with TOOL = ["METRIC"] to the profile'
-        raise UsageError(f"the profile {rules.name} lists no tool metrics", hint=hint)
+        raise UsageError(f"the profile {rules.name} lists no agent-specific metrics", hint=hint)
     for name in names:
         if name not in known:
             raise UnknownNameError("tool metric", name, known)
