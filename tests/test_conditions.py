@@ -149,6 +149,73 @@ def test_harbor_states_limits_and_settings(tmp_path: Path) -> None:
     )
 
 
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+
+
+@pytest.mark.parametrize(
+    ("sample", "stated"),
+    [
+        ("claude-code/session.jsonl", {"agent_version"}),
+        ("codex/rollout.jsonl", {"agent_version"}),
+        ("copilot-cli/events.jsonl", {"agent_version"}),
+        ("atif/trajectory.json", {"agent_version"}),
+        ("mini-swe-agent/v2.traj.json", {"agent_version"}),
+        ("lm-eval", {"harness"}),
+        ("promptfoo", {"harness"}),
+        ("terminal-bench", {"harness"}),
+    ],
+)
+def test_formats_state_their_conditions(sample: str, stated: set[str]) -> None:
+    runs = [item.run for item in gather([SAMPLES / sample]) if isinstance(item, PlacedRun)]
+    found = {name for run in runs if run.conditions for name in stated if getattr(run.conditions, name) is not None}
+    assert found == stated
+
+
+def test_settings_of_tools_are_conditions(tmp_path: Path) -> None:
+    experiment = {"experiment_id": "e", "timeout_seconds": 300, "max_turns": None, "use_containers": False}
+    runs = [{"run_number": 1, "exit_code": 0, "judge_passed": True, "judge_score": 1.0}]
+    tiers = {"T0": {"subtest_results": {"00": {"runs": runs}}}}
+    (tmp_path / "result.json").write_text(json.dumps({"config": experiment, "tier_results": tiers}))
+    assert only(tmp_path).conditions == Conditions(
+        time_limit_seconds=300, harness="scylla", settings={"use_containers": False}
+    )
+    model = {"name": "m", "temperature": 1.0, "per_instance_cost_limit": 3.0, "api_key": "k"}
+    step = {"action": "ls", "observation": "x"}
+    info = {"exit_status": "submitted", "swe_agent_version": "1.0.1"}
+    (tmp_path / "result.json").unlink()
+    log = {"trajectory": [step], "info": info, "replay_config": json.dumps({"agent": {"model": model}})}
+    (tmp_path / "t.traj").write_text(json.dumps(log))
+    assert only(tmp_path).conditions == Conditions(
+        agent_version="1.0.1", settings={"temperature": 1.0, "per_instance_cost_limit": 3.0}
+    )
+    row = {"instance_id": "i", "instruction": "x", "history": [], "metrics": {}}
+    llm = {"model": "m", "temperature": 0.0, "base_url": "http://127.0.0.1/v1", "api_key": "k"}
+    about = {"llm_config": llm, "max_iterations": 50}
+    folder = tmp_path / "openhands"
+    folder.mkdir()
+    (folder / "output.jsonl").write_text(json.dumps(row | {"metadata": about}) + "\n")
+    assert only(folder).conditions == Conditions(
+        endpoint="http://127.0.0.1/v1", settings={"temperature": 0.0, "max_iterations": 50}
+    )
+
+
+def test_named_conditions_are_keys() -> None:
+    runs = [
+        {"task": f"t{n}", "passed": n < passed, "conditions": {"agent_version": version, "harness": version}}
+        for version, passed in (("1", 4), ("2", 20))
+        for n in range(TASKS)
+    ]
+    groups = sy.measure(runs, by="agent_version").groups
+    assert [group.key for group in groups] == [{"agent_version": "1"}, {"agent_version": "2"}]
+    assert sy.measure(runs, where="harness=2").n == TASKS
+    options: dict[str, Any] = {"metrics": ["pass_rate"]}
+    by_version = sy.compare(runs, baseline="agent_version=1", candidate="agent_version=2", **options)
+    assert by_version.pairs[0].metrics["pass_rate"].verdict == "inconclusive"  # the harness differs as well
+    by_harness = sy.compare(runs, baseline="harness=1", candidate="harness=2", **options)
+    assert by_harness.pairs[0].metrics["pass_rate"].verdict == "better"
+    assert sy.usage(runs, by="agent_version").groups[0].key == {"agent_version": "1"}
+
+
 def test_an_inspect_log_of_the_header_alone_names_its_samples(tmp_path: Path) -> None:
     log: dict[str, Any] = {
         "version": 2,

@@ -72,10 +72,19 @@ def test_labels_do_not_change_which_run_it_is(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "in" / name).mkdir(parents=True)
         (tmp_path / "in" / name / "runs.jsonl").write_text('{"id": "same", "task": "t"}\n' + LINE % name)
-    plain, labeled = written(tmp_path / "in"), written(tmp_path / "in", "--set", "experiment={folder}")
+    plain, labeled = written(tmp_path / "in"), written(tmp_path / "in", "--set", "experiment=e")
     assert [run["id"] for run in labeled] == [run["id"] for run in plain]
     assert [run["id"] for run in plain].count("same") == 1
-    assert sy.read(tmp_path / "in", set="experiment={folder}").n == len(plain)
+    assert sy.read(tmp_path / "in", set="experiment=e").n == len(plain)
+
+
+def test_labels_tell_runs_with_one_id_apart(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "runs.jsonl").write_text('{"id": "same", "task": "t"}\n' + LINE % name)
+    labeled = written(tmp_path / "in", "--set", "experiment={folder}")
+    assert {run["experiment"]: run["id"] for run in labeled if run["task"] == "t"} == {"a": "same", "b": "same#2"}
+    assert len(labeled) == sy.read(tmp_path / "in", set="experiment={folder}").n == 4
 
 
 def test_flat_parquet_takes_labels_as_records_do(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import steelyard as sy
+from commands import steelyard
+from steelyard.questions.measure import Statistics
 from steelyard.records import Finding
-from steelyard.sources import gather
+from steelyard.sources import gather, log_formats
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 REAL = (
@@ -116,6 +118,158 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
     other = the("stated_accuracy", found)  # over nine instances, of which the file names four
     assert other.message.endswith("neither excluding unscored runs nor counting them as failed reproduces it")
     assert other.severity == "info"
+
+
+def harbor_job(folder: Path, mean: float) -> None:
+    rewards = {"1.0": ["a", "b"], "0.0": ["c"]}
+    evaluation = {"n_trials": 3, "n_errors": 1, "metrics": [{"mean": mean}], "reward_stats": {"reward": rewards}}
+    write(folder / "result.json", {"n_total_trials": 4, "stats": {"evals": {"a__m__d": evaluation}}})
+
+
+def inspect_log(folder: Path, accuracy: float) -> None:
+    samples = [{"id": n, "epoch": 1, "scores": {"s": {"value": value}}} for n, value in enumerate("CCI")]
+    scores = [{"name": "s", "metrics": {"accuracy": {"value": accuracy}}}]
+    results = {"total_samples": 4, "completed_samples": 3, "scores": scores}
+    about = {"eval_id": "e", "task": "q", "model": "m"}
+    samples.append({"id": 9, "epoch": 1, "scores": {}})
+    write(
+        folder / "log.json",
+        {"version": 2, "status": "success", "eval": about, "results": results, "samples": samples},
+    )
+
+
+def lm_eval_results(folder: Path, accuracy: float) -> None:
+    time = "2026-03-01T10-00-00.000001"
+    rows = [
+        {
+            "doc_id": n,
+            "doc": {},
+            "arguments": {},
+            "resps": [["x"]],
+            "filter": "f",
+            "metrics": ["acc"],
+            "acc": float(n < 2),
+        }
+        for n in range(4)
+    ]
+    (folder / f"samples_q_{time}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write(folder / f"results_{time}.json", {"results": {"q": {"acc,f": accuracy}}, "group_subtasks": {}})
+
+
+def terminal_bench_run(folder: Path, accuracy: float) -> None:
+    results(folder, accuracy=accuracy)
+
+
+def swe_bench_report(folder: Path, share: float) -> None:
+    report = {"total_instances": 4, "resolved_instances": round(share * 4), "resolved_ids": ["a", "b"]}
+    write(folder / "report.json", {**report, "unresolved_ids": ["c"], "error_ids": ["d"], "empty_patch_ids": []})
+
+
+def promptfoo_results(folder: Path, share: float) -> None:
+    rows = [
+        {
+            "id": f"r{n}",
+            "failureReason": int(n > 1),
+            "success": n < 2,
+            "provider": "echo",
+            "vars": {"n": n},
+            "latencyMs": 5,
+        }
+        for n in range(4)
+    ]
+    stats = {"successes": round(share * 4), "failures": 4 - round(share * 4), "errors": 0}
+    write(folder / "out.json", {"evalId": "e", "results": {"version": 3, "results": rows, "stats": stats}})
+
+
+def scylla_experiment(folder: Path, share: float) -> None:
+    runs = [{"run_number": n, "exit_code": 0, "judge_score": 0.5, "judge_passed": n < 2} for n in range(4)]
+    tiers = {"T0": {"subtest_results": {"00": {"runs": runs, "pass_rate": share}}}}
+    write(folder / "result.json", {"config": {"experiment_id": "e"}, "tier_results": tiers})
+
+
+def junit_report(folder: Path, share: float) -> None:
+    cases = "".join(f'<testcase name="{n}">{"" if n < 2 else "<failure/>"}</testcase>' for n in range(4))
+    (folder / "j.xml").write_text(
+        f'<testsuite tests="4" failures="{4 - round(share * 4)}" errors="0">{cases}</testsuite>'
+    )
+
+
+def ctrf_report(folder: Path, share: float) -> None:
+    passed = round(share * 4)
+    tests = [{"name": str(n), "status": "passed" if n < 2 else "failed"} for n in range(4)]
+    summary = {"tests": 4, "passed": passed, "failed": 4 - passed}
+    write(folder / "ctrf.json", {"results": {"tool": {"name": "t"}, "summary": summary, "tests": tests}})
+
+
+def pytest_report(folder: Path, share: float) -> None:
+    passed = round(share * 4)
+    tests = [{"nodeid": str(n), "outcome": "passed" if n < 2 else "failed"} for n in range(4)]
+    summary = {"total": 4, "passed": passed, "failed": 4 - passed}
+    write(folder / "r.json", {"created": 1.0, "duration": 1.0, "exitcode": 1, "summary": summary, "tests": tests})
+
+
+def write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+STATED = {
+    "harbor": (harbor_job, {0.5: "fail", 0.6666667: "exclude", 0.9: None}),  # 2 of 4, 2 of 3
+    "inspect": (inspect_log, {0.5: "fail", 0.6666667: "exclude", 0.9: None}),
+    "terminal-bench": (terminal_bench_run, {1 / 3: "fail", 0.4: "exclude", 0.9: None}),  # 2 of 6, 2 of 5
+    "swe-bench": (swe_bench_report, {0.5: "fail", 0.75: None}),
+    "lm-eval": (lm_eval_results, {0.5: "both", 0.9: None}),
+    "scylla": (scylla_experiment, {0.5: "both", 0.9: None}),
+    "promptfoo": (promptfoo_results, {0.5: "both", 0.75: None}),
+    "junit": (junit_report, {0.5: "both", 0.75: None}),
+    "ctrf": (ctrf_report, {0.5: "both", 0.75: None}),
+    "pytest-json-report": (pytest_report, {0.5: "both", 0.75: None}),
+}
+"""By format: what states a figure, and which policy reproduces each figure."""
+NO_FIGURE = {"aider", "openhands"}
+"""Formats with verdicts that state no figure over several runs."""
+SAID = {"fail": "counting unscored runs as failed reproduces it", "exclude": "excluding unscored runs reproduces it"}
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"), [(name, figure) for name, (_, figures) in STATED.items() for figure in figures]
+)
+def test_a_stated_figure_is_reproduced_or_a_finding(name: str, figure: float, tmp_path: Path) -> None:
+    make, figures = STATED[name]
+    make(tmp_path, figure)
+    stated = [item for item in gather([tmp_path]) if isinstance(item, Finding) and item.code.startswith("stated_")]
+    policy = figures[figure]
+    if policy is None:
+        assert any("neither excluding" in item.message or "; the file lists " in item.message for item in stated)
+    elif policy == "both":
+        assert all(item.message.endswith("; the runs reproduce it") for item in stated)
+    else:
+        assert any(item.message.endswith(f"; {SAID[policy]}") for item in stated)
+
+
+def test_every_format_with_verdicts_has_its_figures_checked() -> None:
+    own_records = {"runs-csv", "runs-json", "runs-jsonl", "runs-parquet"}
+    declared = {
+        name for name, each in log_formats().items() if any(field.startswith("passed") for field in each.yields)
+    }
+    assert declared - own_records == STATED.keys() | NO_FIGURE
+
+
+@pytest.mark.parametrize("policy", ["exclude", "fail"])
+def test_every_pass_rate_states_its_denominator(policy: str, tmp_path: Path) -> None:
+    for name, (make, figures) in STATED.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        make(folder, next(iter(figures)))
+        if name == "harbor":
+            continue  # a job without its trials has no run
+        for group in sy.measure(folder, unscored=policy).groups:
+            rate = group.metrics["pass_rate"]
+            assert isinstance(rate, Statistics)
+            assert rate.count + rate.missing == group.n
+            assert policy == "exclude" or rate.missing == 0
+            text = steelyard("measure", str(folder), "--unscored", policy, "--metrics", "pass_rate").stdout
+            assert str(group.n) in text
+            assert (f"({rate.count} of {group.n})" in text) == (rate.missing > 0)
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real samples are not beside this checkout")

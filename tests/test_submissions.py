@@ -17,7 +17,7 @@ import steelyard as sy
 from reading_twin import PlainCluster, gathered
 from steelyard.questions.measure import Statistics
 from steelyard.records import Finding, Run, labels_of
-from steelyard.sources import PlacedRun, gather
+from steelyard.sources import PlacedRun, gather, log_formats
 
 TASKS = [f"demo__parcels-{number}" for number in range(1, 6)]
 
@@ -131,12 +131,125 @@ def ctrf(folder: Path, passed: int) -> None:
     put(folder / "ctrf.json", {"results": {"tool": {"name": "t"}, "summary": summary, "tests": tests}})
 
 
+def pytest_report(folder: Path, passed: int) -> None:
+    tests = [{"nodeid": task, "outcome": "passed" if n < passed else "failed"} for n, task in enumerate(TASKS)]
+    summary = {"total": 5, "passed": passed, "failed": 5 - passed}
+    put(folder / "report.json", {"created": 1.0, "duration": 1.0, "exitcode": 1, "summary": summary, "tests": tests})
+
+
+def openhands(folder: Path, passed: int) -> None:
+    for number, task in enumerate(TASKS):
+        row = {"instance_id": task, "instruction": "x", "metadata": {"llm_config": {"model": "m"}}, "history": []}
+        report = {"test_result": {"report": {"resolved": number < passed}}}
+        put(folder / task / "output.jsonl", json.dumps(row | report) + "\n")
+
+
+def records(folder: Path, passed: int) -> None:
+    rows = [{"task": task, "passed": n < passed, "x_from": folder.name[:1]} for n, task in enumerate(TASKS)]
+    put(folder / "runs.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    put(folder / "runs.json", [row | {"task": f"{row['task']}-more"} for row in rows])
+    put(folder / "runs.csv", f"task,passed,x_from\nc,{str(passed > 2).lower()},{folder.name[:1]}\n")
+
+
+def harbor(folder: Path, passed: int) -> None:
+    for number, task in enumerate(TASKS):
+        result = {
+            "id": f"{folder.name}-{number}",
+            "task_name": task,
+            "trial_name": f"{task}__x",
+            "config": {"agent": {"name": "a"}, "trials_dir": "jobs/j"},
+            "agent_info": {"name": "a", "version": "1"},
+            "agent_result": None,
+            "verifier_result": {"rewards": {"reward": float(number < passed)}},
+            "exception_info": None,
+        }
+        put(folder / f"{task}__x" / "result.json", result)
+
+
+def terminal_bench(folder: Path, passed: int) -> None:
+    """The results of a run, and those of each trial in its own directory."""
+    rows = [
+        {"id": f"{folder.name}-{n}", "trial_name": f"{task}.1-of-1.x", "task_id": task, "is_resolved": n < passed}
+        for n, task in enumerate(TASKS)
+    ]
+    put(folder / "results.json", {"id": folder.name, "results": rows, "accuracy": passed / 5, "n_resolved": passed})
+    for row in rows:
+        put(folder / str(row["task_id"]) / str(row["trial_name"]) / "results.json", {**row, "failure_mode": "unset"})
+
+
+def inspect(folder: Path, passed: int) -> None:
+    samples = [
+        {"id": task, "epoch": 1, "scores": {"s": {"value": "C" if n < passed else "I"}}} for n, task in enumerate(TASKS)
+    ]
+    scores = [{"name": "s", "metrics": {"accuracy": {"value": passed / 5}}}]
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": {"run_id": folder.name, "eval_id": folder.name, "task": "q", "model": "m"},
+        "results": {"total_samples": 5, "completed_samples": 5, "scores": scores},
+        "samples": samples,
+    }
+    put(folder / "log.json", log)
+
+
+def promptfoo(folder: Path, passed: int) -> None:
+    rows = [
+        {
+            "id": f"{folder.name}-{n}",
+            "testIdx": n,
+            "promptIdx": 0,
+            "promptId": "p",
+            "success": n < passed,
+            "failureReason": int(n >= passed),
+            "latencyMs": 5,
+            "provider": {"id": "echo"},
+            "vars": {"q": task},
+            "prompt": {"label": "p"},
+        }
+        for n, task in enumerate(TASKS)
+    ]
+    stats = {"successes": passed, "failures": 5 - passed, "errors": 0}
+    results = {"version": 3, "prompts": [], "results": rows, "stats": stats}
+    put(folder / "out.json", {"evalId": folder.name, "results": results, "config": {}})
+
+
+def lm_eval(folder: Path, passed: int) -> None:
+    time = f"2026-03-0{passed}T10-00-00.000001"
+    rows = [
+        {
+            "doc_id": n,
+            "doc": {"q": task},
+            "arguments": {},
+            "resps": [["x"]],
+            "filter": "none",
+            "metrics": ["acc"],
+            "doc_hash": task,
+            "acc": float(n < passed),
+        }
+        for n, task in enumerate(TASKS)
+    ]
+    put(folder / f"samples_q_{time}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    results = {"results": {"q": {"acc,none": passed / 5}}, "group_subtasks": {}, "model_name": f"m-{passed}"}
+    put(folder / f"results_{time}.json", results)
+
+
+def scylla(folder: Path, passed: int) -> None:
+    for number, task in enumerate(TASKS):
+        verdict = {"judge_score": float(number < passed), "judge_passed": number < passed, "judges": None}
+        path = folder / f"{folder.name}-{task}" / "T0" / "00" / "run_01" / "run_result.json"
+        put(path, {"run_number": 1, "exit_code": 0, "token_stats": None, "cost_usd": 0.1, **verdict})
+
+
 LAYOUTS: dict[str, Callable[[Path, int], None]] = {
     each.__name__: each
     for each in (
         whole, only_report, instance_reports, harness, leaderboard, details, multi, multi_instances, aider, junit, ctrf,
+        pytest_report, openhands, records, harbor, terminal_bench, inspect, promptfoo, lm_eval, scylla,
     )
 }  # fmt: skip
+NAMED = ("harbor", "terminal_bench", "inspect", "promptfoo", "lm_eval", "scylla")
+"""Formats that name each run, so that a copy is the same run unless labels say otherwise."""
+UNNAMED = tuple(name for name in LAYOUTS if name not in (*NAMED, "records"))
 
 
 def pass_rates(
@@ -191,7 +304,7 @@ def test_a_submission_inside_another_stays_its_own(name: str, tmp_path: Path) ->
     assert alone <= found
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", UNNAMED)
 def test_a_copy_under_another_name_is_a_second_submission(name: str, tmp_path: Path) -> None:
     LAYOUTS[name](tmp_path / "a", 3)
     alone = verdicts(tmp_path / "a")
@@ -199,6 +312,17 @@ def test_a_copy_under_another_name_is_a_second_submission(name: str, tmp_path: P
     assert verdicts(tmp_path) == Counter({key: 2 * count for key, count in alone.items()})
     labeled = sy.read(tmp_path, set="agent={folder}")
     assert labeled.n == 2 * sum(alone.values())
+
+
+@pytest.mark.parametrize("name", [*NAMED, "records"])
+def test_a_copy_with_other_labels_is_a_second_submission(name: str, tmp_path: Path) -> None:
+    for copy in ("copy1", "copy2"):
+        LAYOUTS[name](tmp_path / copy / "s", 3)
+    alone = pass_rates(tmp_path / "copy1")
+    assert sy.measure(tmp_path).n == sy.measure(tmp_path / "copy1").n  # the same runs
+    depth = max(len(path.relative_to(tmp_path).parts) for path in tmp_path.rglob("*") if path.is_file()) - 2
+    found = pass_rates(tmp_path, by=("agent",), set=f"agent={{folder[{depth}]}}")
+    assert found == dict.fromkeys([("copy1",), ("copy2",)], alone[()])
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -209,6 +333,33 @@ def test_workers_join_submissions_as_one_machine_does(name: str, tmp_path: Path)
         how = {"labels": labels_of(labels)}
         local, _ = gathered([tmp_path], **how)
         assert gathered([tmp_path], cluster=PlainCluster(), **how)[0] == local
+
+
+def test_every_format_with_verdicts_is_in_the_laws(tmp_path: Path) -> None:
+    for name, layout in LAYOUTS.items():
+        layout(tmp_path / name, 3)
+    seen = {run.source.format for run in runs(tmp_path) if run.source}
+    declared = {
+        name for name, each in log_formats().items() if any(field.startswith("passed") for field in each.yields)
+    }
+    assert declared <= seen
+
+
+def test_records_with_equal_ids_of_two_agents_all_count(tmp_path: Path) -> None:
+    for agent, passed in (("a", 2), ("b", 2), ("c", 1)):
+        rows = [{"id": str(number), "task": f"t{number}", "passed": number < passed} for number in range(3)]
+        put(tmp_path / agent / "runs.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    labeled = sy.read(tmp_path, set="agent={folder}")
+    assert sorted(labeled.frame.collect()["id"].to_list()) == sorted(
+        f"{n}{end}" for n in range(3) for end in ("", "#2", "#3")
+    )
+    assert pass_rates(tmp_path, by=("agent",), set="agent={folder}") == {
+        ("a",): (2 / 3, 3),
+        ("b",): (2 / 3, 3),
+        ("c",): (1 / 3, 3),
+    }
+    assert labeled.rejected_count == 0
+    assert sy.read(tmp_path).rejected_count == 1  # without labels, an id is of one run
 
 
 def test_reports_of_two_agents_keep_their_denominators(tmp_path: Path) -> None:

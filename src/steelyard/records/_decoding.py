@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, get_args
 
 import msgspec
@@ -262,6 +263,8 @@ class RunIds:
         self._labeled: set[tuple[bytes, str]] = set()
         self._content: dict[str, bytes | Run] = {}
         """The beginning of the digest of what was read under each id, or the record itself where it is held anyway."""
+        self._paths: dict[str, str] = {}
+        """Where each id was read first, kept where labels tell runs apart."""
         self._nameless: dict[bytes, int] = {}
         self._repeated = FilePlaces()
         self._alike = FilePlaces()
@@ -271,8 +274,10 @@ class RunIds:
 
         A record that is `in_memory` anyway is looked at closely only when its id comes again.
         """
-        if in_memory and run.id is not None and self._content.setdefault(run.id, run) is run:
-            return run.id
+        if in_memory and run.id is not None:
+            name = self._name_under_labels(run.id, path)
+            if self._content.setdefault(name, run) is run:
+                return name
         return self.admit_digest(run.id, content_digest(run), path=path, line=line)
 
     def admit_digest(self, given: str | None, digest: bytes, *, path: str, line: int | None) -> str | Rejected | None:
@@ -280,7 +285,7 @@ class RunIds:
 
         Of a record with an id the first bytes of its digest are enough.
         """
-        id_, again = (given, 0) if given is not None else self._next_name(digest)
+        id_, again = (self._name_under_labels(given, path), 0) if given is not None else self._next_name(digest)
         content = digest[:CONTENT_BYTES]
         before = self._content.setdefault(id_, content)
         if before is content:
@@ -306,6 +311,14 @@ class RunIds:
         is_known = key in self._labeled
         self._labeled.add(key)
         return is_known
+
+    def _name_under_labels(self, given: str, path: str) -> str:
+        """The id, with a number if a run with other labels has the same: that is one of another submission."""
+        if self._labels_of is None:
+            return given
+        labels = self._labels_of(path)
+        names = (given if number == 1 else f"{given}#{number}" for number in count(1))
+        return next(name for name in names if self._labels_of(self._paths.setdefault(name, path)) == labels)
 
     def _next_name(self, digest: bytes) -> tuple[str, int]:
         """The name of a record without one: the second of two equal records is another attempt."""

@@ -578,7 +578,10 @@ FACTS: dict[str, Fact] = {fact.name: fact for fact in (*KEY_FACTS, *VALUE_FACTS)
 FACT_PARTS: dict[str, FactGroup] = {fact.name: part for part in (*KEY_PARTS, *VALUE_PARTS) for fact in part.facts}
 """The part of the record that each fact is read from."""
 
-GROUP_KEYS: tuple[str, ...] = tuple(fact.name for fact in KEY_FACTS if fact.name != "id")
+GROUP_KEYS: tuple[str, ...] = (
+    *(fact.name for fact in KEY_FACTS if fact.name != "id"),
+    *(name for name, (kind, _) in CONDITIONS.items() if kind == "str" and name != "settings"),
+)
 """What runs can be grouped by."""
 
 

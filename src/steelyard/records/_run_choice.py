@@ -192,7 +192,11 @@ def key_of(run: Run, key: str) -> str | None:
     """The run's value of a key to group by, as text."""
     if is_custom_field(key):
         return custom_text((run.extra or {}).get(key))
-    value = FACT_PARTS[key].get(run)
+    part = FACT_PARTS[key]
+    content = part.get(run)
+    if content is None:
+        return None
+    value = part.read(content)[[fact.name for fact in part.facts].index(key)]
     return None if value is None else str(value)
 
 

@@ -25,7 +25,7 @@ from steelyard.records import (
     calls_in,
     kinds_of,
 )
-from steelyard.runner._execution import ExecutionEvidence, Job
+from steelyard.runner._execution import AGENT_LIMITS, MIB, ExecutionEvidence, Job
 from steelyard.runner._metering_records import NO_TOKENS, MeteredCalls
 from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import VerifyEvidence
@@ -69,7 +69,13 @@ def run_of_trial(
         model=job.trial.model,
         tier=job.trial.tier,
         attempt=job.trial.attempt,
-        conditions=Conditions(time_limit_seconds=job.trial.time_limit_seconds, harness="steelyard"),
+        conditions=Conditions(
+            time_limit_seconds=job.trial.time_limit_seconds,
+            memory_mb=job.adapter.limits.limits(job.trial.time_limit_seconds, default=AGENT_LIMITS).memory_bytes / MIB,
+            harness="steelyard",
+            harness_version=job.facts.get("steelyard"),
+            agent_version=job.facts.get("agent_version"),
+        ),
         started_at=evidence.started_at,
         ended_at=evidence.ended_at,
         provenance=provenance,
@@ -243,7 +249,7 @@ def _origin(
         "x_dropped_output_bytes": evidence.dropped_bytes or None,
         "x_shared_tests": verified.shared_tests if verified is not None else None,
         "x_object_operators": verified.object_operators if verified is not None else None,
-        **{f"x_{name}": value for name, value in job.facts.items()},
+        **{f"x_{name}": value for name, value in job.facts.items() if name not in ("agent_version", "steelyard")},
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,8 @@ from steelyard import statistics
 from steelyard.records import Finding, exact_mean
 
 Verdicts = Sequence[bool | None]
+Scores = Sequence[float | None]
+"""Verdicts, or rewards between them."""
 EXCLUDE, FAIL = "excluding unscored runs", "counting unscored runs as failed"
 """The two policies."""
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
@@ -17,20 +20,21 @@ DECIMALS = 4
 """A figure with fewer decimals is taken to have ended there by chance; one with more is held to all of them."""
 
 
-def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: Verdicts) -> Finding:
-    """Compare a harness's own accuracy with ours over the scored runs, both with their denominators."""
+def stated_accuracy(
+    where: str, *, stated: float, of: int, how: str, verdicts: Scores, what: str = "accuracy"
+) -> Finding:
+    """Compare a harness's own accuracy or mean reward with ours over the scored runs, both with their denominators."""
     scored = [verdict for verdict in verdicts if verdict is not None]
-    passed = sum(scored)
-    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no scored runs"
+    total = math.fsum(scored)
+    passed = f"{total:g}" if set(scored) <= {0, 1} else f"a total of {total:.6g}"
+    ours = f"{passed} of {len(scored)} scored runs = {total / len(scored):.4g}" if scored else "no scored runs"
     reproducing = [
         policy
         for policy, count in ((EXCLUDE, len(scored)), (FAIL, len(verdicts)))
-        if count and _same(passed / count, stated)
+        if count and _same(total / count, stated)
     ]
     note = _reproduced(reproducing)
-    message = (
-        f"reported accuracy: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); computed: {ours}; {note}"
-    )
+    message = f"reported {what}: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); computed: {ours}; {note}"
     # a figure over other runs than those in the file is no contradiction
     contradicts = not reproducing and of == len(verdicts)
     return Finding(code="stated_accuracy", severity="warning" if contradicts else "info", message=message, where=where)

@@ -14,6 +14,7 @@ from steelyard.records import Amount, Call, Count, Finding, Usage, add_usage, mo
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     busiest_model,
+    conditions_from,
     disjoint_usage,
     run_from,
     span_of,
@@ -152,7 +153,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         cost_usd=cost,
         tool_calls=len(tools),
         iterations=turns or None,
-        extra={"agent_version": trajectory.agent.version},
+        conditions=conditions_from(agent_version=trajectory.agent.version),
     )
     yield RunPart(
         run=run,

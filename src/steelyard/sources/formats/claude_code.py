@@ -41,7 +41,14 @@ from steelyard.sources.formats._claude import (
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._provider_usage import ClaudeUsage
-from steelyard.sources.formats._run_values import busiest_model, failure_of, folder_name, itemized, run_from
+from steelyard.sources.formats._run_values import (
+    busiest_model,
+    conditions_from,
+    failure_of,
+    folder_name,
+    itemized,
+    run_from,
+)
 from steelyard.sources.formats._step_values import (
     ABSENT,
     StepItem,
@@ -527,7 +534,7 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         tool_calls=len(session.tools),
         iterations=sum([not line.sidechain for line in firsts]) or None,
         files_created=tuple(session.created),
-        extra={"agent_version": place.version if place else None},
+        conditions=conditions_from(agent_version=place.version if place else None),
     )
     return RunPart(
         run=run,

@@ -16,7 +16,7 @@ from steelyard.records import Call, Failure, moment
 from steelyard.sources.formats._claude import AGENT, SYNTHETIC, Result, result_fields, split_contradiction
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._provider_usage import ClaudeUsage
-from steelyard.sources.formats._run_values import busiest_model, run_from
+from steelyard.sources.formats._run_values import busiest_model, conditions_from, run_from
 
 NAME = "claude-stream-json"
 OTHERS = frozenset({"tool_call", "thinking"})
@@ -134,7 +134,7 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         failure=Failure(cause="unknown", message="the stream ends without a result"),
         calls=tuple(calls.values()),
         iterations=len(rounds) or None,
-        extra={"agent_version": version},
+        conditions=conditions_from(agent_version=version),
     )
     return RunPart(
         run=run,

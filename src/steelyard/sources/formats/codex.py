@@ -38,6 +38,7 @@ from steelyard.records import (
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     busiest_model,
+    conditions_from,
     disjoint_usage,
     failure_of,
     folder_name,
@@ -614,7 +615,7 @@ def _part(thread: Thread, path: str) -> RunPart:
         tool_calls=len(thread.tools),
         iterations=max(len(thread.calls) - thread.compactions, 0) or None,
         files_created=tuple(thread.created),
-        extra={"agent_version": thread.version},
+        conditions=conditions_from(agent_version=thread.version),
     )
     return RunPart(
         run=run,

@@ -18,6 +18,7 @@ from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations,
 from steelyard.sources.formats._run_values import (
     all_records,
     busiest_model,
+    conditions_from,
     disjoint_usage,
     failure_of,
     folder_name,
@@ -168,10 +169,8 @@ def _part(session: str | None, events: list[Event], path: Path) -> RunPart:
         tool_calls=len(tools),
         iterations=sum(1 for event in events if event.type == "assistant.turn_start" and event.agent is None) or None,
         success=None if exit_code is None else exit_code == 0,
-        extra={
-            "agent_version": _first(event.data.copilot_version for event in events),
-            "premium_requests": premium[-1] if premium else None,
-        },
+        conditions=conditions_from(agent_version=_first(event.data.copilot_version for event in events)),
+        extra={"premium_requests": premium[-1] if premium else None},
     )
     return RunPart(
         run=run,

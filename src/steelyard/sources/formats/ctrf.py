@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from steelyard.files import document
+from steelyard.files import count, document
 from steelyard.records import moment, sum_in_order
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
+from steelyard.sources.formats._stated_figures import stated_count
 from steelyard.sources.formats._test_reports import report_part
 
 NAME = "ctrf"
@@ -17,6 +19,9 @@ MILLISECONDS_FROM = 1e11
 """As seconds this is the year 5138, as milliseconds 1973: no report is from either."""
 DATES_FROM = 1e9
 """A smaller time (as seconds, 2001) is a clock of the runner's own and does not give the day."""
+
+COUNTED = ("passed", "failed")
+"""Results whose number a summary states."""
 
 
 class Test(msgspec.Struct):
@@ -30,10 +35,13 @@ class Test(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """When it was."""
+    """When it was, and how many tests there were."""
 
     start: float | None = None
     stop: float | None = None
+    tests: Any = None  # Any: a count, as the next two
+    passed: Any = None
+    failed: Any = None
 
 
 class Results(msgspec.Struct):
@@ -75,6 +83,10 @@ def read(path: Path) -> Iterator[ReadItem]:
         ended=moment(stop) if stop and stop >= DATES_FROM else None,
         seconds=_seconds(results),
     )
+    listed = {"tests": len(results.tests), **{f"tests {word}": len(by_status.get(word, [])) for word in COUNTED}}
+    for what, number in listed.items():
+        stated = count(getattr(results.summary, what.rpartition(" ")[2]))
+        yield from stated_count(str(path), what, stated=stated, listed=number)
 
 
 def _seconds(results: Results) -> float | None:

@@ -31,6 +31,7 @@ from steelyard.sources.formats._run_values import (
     stated_cost,
     token_contradiction,
 )
+from steelyard.sources.formats._stated_figures import stated_accuracy
 
 NAME = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (
@@ -213,6 +214,7 @@ class Evaluation(msgspec.Struct):
     n_errors: int | None = None
     metrics: list[Metric] = []
     reward_stats: dict[str, dict[str, list[str]]] = {}
+    exception_stats: dict[str, list[str]] = {}
 
 
 class Stats(msgspec.Struct):
@@ -287,7 +289,6 @@ def _part(trial: Trial, path: Path) -> RunPart:
         ),
         cost_usd=cost,
         extra={
-            "agent_version": trial.agent_info.version if trial.agent_info else None,
             "dataset": trial.source,
             "rewards": rewards,
         },
@@ -368,15 +369,19 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         mean = next((metric.mean for metric in evaluation.metrics if metric.mean is not None), None)
         if mean is None:
             continue
-        rewards = {
-            float(r): len(trials) for r, trials in evaluation.reward_stats.get("reward", {}).items() if _number(r)
+        by_reward = {
+            float(reward): trials
+            for reward, trials in evaluation.reward_stats.get("reward", {}).items()
+            if _number(reward)
         }
-        scored = sum(rewards.values())
-        passed = sum(count for reward, count in rewards.items() if reward >= 1)
-        ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no scored trials"
-        stated = f"reported mean reward {mean:.6g} over all {job.n_total_trials} trials (missing rewards count as 0)"
-        message = f"{name}: {stated}; computed: {ours}"
-        yield Finding(code="stated_accuracy", severity="info", message=message, where=path)
+        scores: list[float | None] = [reward for reward, trials in by_reward.items() for _ in trials]
+        # the total is that of the job; a job of several evaluations names the trials of each
+        tried = {trial for trials in (*by_reward.values(), *evaluation.exception_stats.values()) for trial in trials}
+        total = job.n_total_trials if len(job.stats.evals) == 1 else max(len(tried), evaluation.n_trials or 0)
+        scores += [None] * (total - len(scores))
+        yield stated_accuracy(
+            path, stated=mean, of=total, how=f"{name}, missing rewards count as 0", verdicts=scores, what="mean reward"
+        )
 
 
 def _number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""JUnit XML, as most test runners write it. Cases are counted; totals that suites state can be wrong and are not used.
+"""JUnit XML, as most test runners write it. Cases are counted; totals that suites state can be wrong: they are checked.
 
 Entities that a file declares itself are rejected: they are how a small file becomes a large one.
 """
@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UnreadableFileError
 from steelyard.files import file_chunks
-from steelyard.records import moment
+from steelyard.records import Finding, moment
 from steelyard.settings import MAX_NESTING, XML_TOKEN_BYTES
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
+from steelyard.sources.formats._stated_figures import stated_count
 from steelyard.sources.formats._test_reports import MAX_TESTS, report_part
 
 NAME = "junit"
@@ -24,6 +25,13 @@ NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
 """What runners that mark a test in an attribute alone, as GoogleTest does, write for one that did not run."""
 NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
 _SUITE = re.compile(rb"<(?:[\w.-]+:)?testsuites?(?:[\s/>]|$)")
+
+
+class Totals(NamedTuple):
+    """What a suite states of the tests in it."""
+
+    tests: int | None
+    not_passed: int | None
 
 
 class Cases:
@@ -43,6 +51,8 @@ class Cases:
         self.case: str | None = None
         self.results: set[str] = set()
         self.stated: set[str] = set()
+        self.totals: dict[int, Totals] = {}
+        """What suites state together, by how deep they are."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
@@ -61,6 +71,10 @@ class Cases:
             self._time(attributes.get("time"))
         elif name in ("testsuite", "testsuites"):
             self.suite = self.suite or attributes.get("name")
+            tests, failures, errors = (_count(attributes.get(key)) for key in ("tests", "failures", "errors"))
+            before = self.totals.get(len(self.open), Totals(None, None))
+            bad = _sum(before.not_passed, failures, errors)
+            self.totals[len(self.open)] = Totals(_sum(before.tests, tests), bad)
             at = moment(attributes.get("timestamp"))
             self.started = min(self.started or at, at) if at else self.started
         elif self.case is not None and len(self.open) > 1 and self.open[-2] == "testcase":
@@ -94,6 +108,14 @@ class Cases:
             self.seconds += seconds
             self.timed = True
 
+    def contradictions(self) -> Iterator[Finding]:
+        """Yield the totals of the whole report that differ from its cases; a root may have those of its suites."""
+        stated = next((each for _, each in sorted(self.totals.items()) if each.tests is not None), Totals(None, None))
+        bad = len(self.failed) + len(self.errors)
+        where = str(self.path)
+        yield from stated_count(where, "tests", stated=stated.tests, listed=len(self.passed) + bad + self.skipped)
+        yield from stated_count(where, "tests that did not pass", stated=stated.not_passed, listed=bad)
+
     def reject(self, *declaration: Any) -> None:  # Any: expat's description of the entity
         """An entity is declared."""
         raise UnreadableFileError(
@@ -101,6 +123,16 @@ class Cases:
             f"the file declares the entity {str(declaration[0])[:40]!r}",
             hint="rejected for security reasons",
         )
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdecimal() else None
+
+
+def _sum(*counts: int | None) -> int | None:
+    """The sum of the counts; None where none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def recognizes(head: Head) -> bool:
@@ -159,6 +191,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         ended=ended,
         seconds=seconds,
     )
+    yield from cases.contradictions()
 
 
 FORMAT = LogFormat(

@@ -18,9 +18,9 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, number, records
-from steelyard.records import DecodeError, Finding, Rejected, Run
+from steelyard.records import Conditions, DecodeError, Finding, Rejected, Run
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.sources.formats._run_values import outcome_of, run_from
+from steelyard.sources.formats._run_values import conditions_from, outcome_of, run_from
 from steelyard.sources.formats._stated_figures import stated_accuracy
 
 NAME = "lm-eval"
@@ -46,6 +46,9 @@ class Summary(msgspec.Struct):
     model_name: str | None = None
     date: float | None = None
     total_evaluation_time_seconds: Any = None  # Any: a number as text
+    lm_eval_version: Any = None  # Any: text
+    shots: dict[str, Any] = msgspec.field(name="n-shot", default_factory=dict)  # Any: counts by task
+    config: dict[str, Any] = {}  # Any: options of the evaluation
 
 
 class _Line(msgspec.Struct):
@@ -156,12 +159,21 @@ def _run(
         **identity,
         agent=NAME,
         model=label(summary.model_name) if summary else None,
+        conditions=_conditions(summary, identity["experiment"]),
         started_at=started,
         passed=passed,
         outcome=outcome_of(passed),
         impl_rate=graded,
         extra={"filter": label(line.question.filter), "doc_id": line.question.doc_id, **line.scores},
     )
+
+
+def _conditions(summary: Summary | None, task: str | None) -> Conditions | None:
+    if summary is None:
+        return conditions_from(harness=NAME)
+    generation = summary.config.get("gen_kwargs")
+    settings = {**(generation if isinstance(generation, dict) else {}), "n_shot": summary.shots.get(task or "")}
+    return conditions_from(harness=NAME, harness_version=summary.lm_eval_version, settings=settings)
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.records import Amount, Call, Count, Failure, add_usage, moment
+from steelyard.records import Amount, Call, Conditions, Count, Failure, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.sources.formats._provider_usage import ProviderUsage
-from steelyard.sources.formats._run_values import failure_of, run_from, span_of, stated_cost
+from steelyard.sources.formats._run_values import conditions_from, failure_of, run_from, span_of, stated_cost
 
 NAME = "mini-swe-agent"
 _COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
@@ -117,7 +117,8 @@ def read(path: Path) -> Iterator[ReadItem]:
         cost_usd=cost,
         tool_calls=sum(_commands(message) for message in answers),
         iterations=stats.api_calls or len(answers) or None,
-        extra={"agent_version": log.info.mini_version, "exit_status": log.info.exit_status},
+        conditions=_conditions(log.info),
+        extra={"exit_status": log.info.exit_status},
     )
     yield RunPart(run=run, path=str(path), role="session")
 
@@ -142,10 +143,22 @@ def _commands(message: Message) -> int:
 
 
 def _model(log: Trajectory, calls: tuple[Call, ...]) -> str | None:
-    config = log.info.config
-    model = config.get("model") if isinstance(config, dict) else None
-    named = model.get("model_name") if isinstance(model, dict) else None
-    return label(named) or next((call.model for call in calls if call.model), None)
+    return label(_part(log.info.config, "model").get("model_name")) or next(
+        (call.model for call in calls if call.model), None
+    )
+
+
+def _conditions(info: Info) -> Conditions | None:
+    agent, model = _part(info.config, "agent"), _part(info.config, "model")
+    chosen = _part(model, "model_kwargs")
+    settings = {name: chosen.get(name) for name in ("temperature", "top_p")}
+    settings |= {name: agent.get(name) for name in ("step_limit", "cost_limit")}
+    return conditions_from(agent_version=info.mini_version, endpoint=chosen.get("api_base"), settings=settings)
+
+
+def _part(config: Any, name: str) -> dict[str, Any]:  # Any: nested JSON
+    part = config.get(name) if isinstance(config, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _failure(info: Info) -> Failure | None:

@@ -14,9 +14,21 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, document, label, records
-from steelyard.records import Amount, Call, Count, DecodeError, Failure, Rejected, Usage, add_usage, sum_in_order
+from steelyard.records import (
+    Amount,
+    Call,
+    Conditions,
+    Count,
+    DecodeError,
+    Failure,
+    Rejected,
+    Usage,
+    add_usage,
+    sum_in_order,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
+    conditions_from,
     disjoint_usage,
     error_text,
     failure_of,
@@ -97,6 +109,10 @@ class Llm(msgspec.Struct):
     """The model."""
 
     model: str | None = None
+    base_url: Any = None  # Any: text, and scalars from here on
+    temperature: Any = None
+    top_p: Any = None
+    reasoning_effort: Any = None
 
 
 class Agent(msgspec.Struct):
@@ -133,6 +149,7 @@ class Metadata(msgspec.Struct):
     llm_config: Llm | None = None
     llm: Llm | None = None
     dataset: str | None = None
+    max_iterations: Any = None  # Any: a count
 
 
 class Report(msgspec.Struct):
@@ -288,6 +305,7 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
         experiment=label(row.metadata.dataset) if row.metadata else None,
         agent=NAME,
         model=label(model),
+        conditions=_conditions(row.metadata, about),
         attempt=row.attempt if row.attempt is not None and row.attempt >= 0 else None,
         started_at=started,
         ended_at=ended,
@@ -301,6 +319,12 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
         iterations=len(calls) or len(answers) or len(acts) or None,
     )
     return RunPart(run=run, path=str(path), line=line, role="session", notes=notes, is_one_record=True)
+
+
+def _conditions(metadata: Metadata | None, llm: Llm | None) -> Conditions | None:
+    settings = {name: getattr(llm, name, None) for name in ("temperature", "top_p", "reasoning_effort")}
+    settings["max_iterations"] = metadata.max_iterations if metadata else None
+    return conditions_from(endpoint=llm.base_url if llm else None, settings=settings)
 
 
 def _flat(item: Event | list[Event | msgspec.Raw]) -> Iterator[Event]:

@@ -31,7 +31,7 @@ from steelyard.records import (
     moment,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.sources.formats._run_values import disjoint_usage, failure_of, run_from
+from steelyard.sources.formats._run_values import conditions_from, disjoint_usage, failure_of, run_from
 from steelyard.sources.formats._stated_figures import stated_count
 
 NAME = "promptfoo"
@@ -143,11 +143,18 @@ class Results(msgspec.Struct):
     stats: Stats | None = None
 
 
+class Metadata(msgspec.Struct, rename="camel"):
+    """What wrote the document."""
+
+    promptfoo_version: Any = None  # Any: text
+
+
 class Evaluation(msgspec.Struct, rename="camel"):
     """The document."""
 
     results: Results
     eval_id: str | None = None
+    metadata: Metadata | None = None
 
 
 _DOCUMENT = msgspec.json.Decoder(Evaluation)
@@ -246,6 +253,9 @@ def _run(row: Row, attempt: int, evaluation: Evaluation, path: Path) -> Run:
         task=_task(row),
         agent=label(name) or label(provider) or NAME,
         model=label(_model(provider)),
+        conditions=conditions_from(
+            harness=NAME, harness_version=evaluation.metadata.promptfoo_version if evaluation.metadata else None
+        ),
         attempt=attempt,
         started_at=started,
         duration_seconds=None if row.latency_ms is None else row.latency_ms / 1000,

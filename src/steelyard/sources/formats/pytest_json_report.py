@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from steelyard.files import document
+from steelyard.files import count, document
 from steelyard.records import Amount, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
+from steelyard.sources.formats._stated_figures import stated_count
 from steelyard.sources.formats._test_reports import report_part
 
 NAME = "pytest-json-report"
 FAILED_COLLECTION = frozenset({"failed", "error"})
+COUNTED = ("passed", "failed", "error")
+"""Outcomes whose number the summary states, if there are any."""
 
 
 class Test(msgspec.Struct):
@@ -30,6 +34,7 @@ class Report(msgspec.Struct):
 
     tests: list[Test] = []
     collectors: list[Test] = []
+    summary: dict[str, Any] = {}  # Any: counts by outcome
     created: float | None = None
     duration: Amount | None = None
 
@@ -60,6 +65,9 @@ def read(path: Path) -> Iterator[ReadItem]:
         started=moment(report.created - report.duration) if report.created and report.duration is not None else None,
         seconds=report.duration,
     )
+    for outcome in COUNTED:
+        stated = count(report.summary.get(outcome))
+        yield from stated_count(str(path), f"tests {outcome}", stated=stated, listed=len(by_outcome.get(outcome, [])))
 
 
 FORMAT = LogFormat(

@@ -20,6 +20,7 @@ from steelyard.records import Call, Count, Failure, Usage, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
     busiest_model,
+    conditions_from,
     disjoint_usage,
     failure_of,
     folder_name,
@@ -367,7 +368,9 @@ def _part(
         failure=failure,
         calls=calls,
         tool_calls=len(tools),
-        extra={"agent_version": next((v for e in events if (v := e.version or e.printed_version)), None)},
+        conditions=conditions_from(
+            agent_version=next((v for e in events if (v := e.version or e.printed_version)), None)
+        ),
         **fields,
     )
     return RunPart(run=run, path=path, role="session", tool_ids=tuple(tools))

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import CUT, Row as CsvRow, csv_rows, document, ends_with_line_end, label
+from steelyard.files import CUT, Row as CsvRow, csv_rows, document, ends_with_line_end, label, number
 from steelyard.records import (
     Amount,
+    Conditions,
     Count,
     Criterion,
     DecodeError,
@@ -32,7 +33,8 @@ from steelyard.records import (
     moment,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.sources.formats._run_values import outcome_of, run_from, stated_cost
+from steelyard.sources.formats._run_values import conditions_from, outcome_of, run_from, stated_cost
+from steelyard.sources.formats._stated_figures import stated_accuracy
 
 NAME = "scylla"
 SCHEME = "scylla-2026"
@@ -82,6 +84,7 @@ class Subtest(msgspec.Struct):
     """One configuration's runs."""
 
     runs: list[RunResult] = []
+    pass_rate: Any = None  # Any: a fraction
 
 
 class Tier(msgspec.Struct):
@@ -95,6 +98,9 @@ class ExperimentConfig(msgspec.Struct):
 
     experiment_id: str | None = None
     models: list[str] | None = None
+    timeout_seconds: Any = None  # Any: a number, as the next two
+    max_turns: Any = None
+    use_containers: Any = None
 
 
 class Experiment(msgspec.Struct, kw_only=True):
@@ -146,9 +152,16 @@ def read(path: Path) -> Iterator[ReadItem]:
 def _experiment(experiment: Experiment, path: Path) -> Iterator[ReadItem]:
     for tier_name, tier in experiment.tier_results.items():
         for subtest_name, subtest in tier.subtest_results.items():
+            verdicts: list[bool | None] = []
             for run in subtest.runs:
                 place = f"{experiment.config.experiment_id}/{tier_name}/{subtest_name}/run_{run.run_number:02d}"
-                yield _part(run, path, place=place, config=experiment.config)
+                part = _part(run, path, place=place, config=experiment.config)
+                verdicts.append(part.run.passed if isinstance(part, RunPart) else None)
+                yield part
+            stated = number(subtest.pass_rate)
+            if stated is not None and verdicts:
+                how = f"{tier_name}/{subtest_name}"
+                yield stated_accuracy(str(path), stated=stated, of=len(verdicts), how=how, verdicts=verdicts)
 
 
 def _part(
@@ -190,6 +203,7 @@ def _part(
         model=label(model),
         tier=match["tier"],
         tier_scheme=SCHEME,
+        conditions=_conditions(config),
         attempt=max(run.run_number, 0),
         started_at=ended - timedelta(seconds=seconds) if ended and seconds else None,
         ended_at=ended if seconds and run.duration_seconds is None else None,  # a run ends when it has been judged
@@ -204,6 +218,13 @@ def _part(
         extra={"subtest": match["subtest"], "agent_seconds": run.agent_duration_seconds},
     )
     return RunPart(run=record, path=str(path), role="owner", owns=str(owns) if owns else None)
+
+
+def _conditions(config: ExperimentConfig | None) -> Conditions | None:
+    if config is None:
+        return None
+    settings = {"max_turns": config.max_turns, "use_containers": config.use_containers}
+    return conditions_from(time_limit_seconds=config.timeout_seconds, harness=NAME, settings=settings)
 
 
 def _task(experiment: str) -> str:
@@ -394,16 +415,16 @@ def read_table(path: Path) -> Iterator[ReadItem]:
             )
         return
     judgments = _table_judgments(path.parent)
-    for number, row in _rows(path):
+    for line, row in _rows(path):
         if row is None:
             yield Rejected(
-                path=str(path), line=number, reason=f"{CUT}, or its cells do not match the header", code="cut_off"
+                path=str(path), line=line, reason=f"{CUT}, or its cells do not match the header", code="cut_off"
             )
             continue
         try:
-            yield _row_part(row, judgments, path, number)
+            yield _row_part(row, judgments, path, line)
         except (DecodeError, ValueError, KeyError) as error:
-            yield Rejected(path=str(path), line=number, reason=f"not a run: {error}")
+            yield Rejected(path=str(path), line=line, reason=f"not a run: {error}")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row | None]]:

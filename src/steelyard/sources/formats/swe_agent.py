@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.records import Amount, Count, Failure, FailureCause, Usage
+from steelyard.records import Amount, Conditions, Count, Failure, FailureCause, Usage
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.sources.formats._run_values import failure_of, run_from
+from steelyard.sources.formats._run_values import conditions_from, failure_of, run_from
 
 NAME = "swe-agent"
 CAUSES: dict[str, FailureCause] = {
@@ -26,6 +26,8 @@ CAUSES: dict[str, FailureCause] = {
     "exit_error": "unknown",
     "early_exit": "unknown",
 }
+SETTINGS = ("temperature", "top_p", "per_instance_cost_limit", "per_instance_call_limit")
+"""Settings of the model that decide what a run can reach."""
 
 
 class Stats(msgspec.Struct):
@@ -95,7 +97,8 @@ def read(path: Path) -> Iterator[ReadItem]:
         cost_usd=cost,
         tool_calls=sum(1 for step in trajectory.trajectory if step.action),
         iterations=stats.api_calls or len(trajectory.trajectory) or None,
-        extra={"agent_version": trajectory.info.swe_agent_version, "exit_status": trajectory.info.exit_status},
+        conditions=_conditions(config, trajectory.info),
+        extra={"exit_status": trajectory.info.exit_status},
     )
     yield RunPart(run=run, path=str(path), role="session")
 
@@ -113,6 +116,15 @@ def _at(value: Any, *keys: str) -> Any:  # Any: nested JSON
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _conditions(config: Any, info: Info) -> Conditions | None:  # Any: as above
+    model = _at(config, "agent", "model")
+    return conditions_from(
+        agent_version=info.swe_agent_version,
+        endpoint=_at(model, "api_base"),
+        settings={name: _at(model, name) for name in SETTINGS},
+    )
 
 
 def _failure(status: str | None) -> Failure | None:

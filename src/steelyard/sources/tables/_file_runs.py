@@ -147,7 +147,7 @@ class NamedRun(NamedTuple):
     def run(self) -> Run:
         """The run under its id."""
         run = self.entry.run
-        return run if run.id is not None else msgspec.structs.replace(run, id=self.id)
+        return run if run.id == self.id else msgspec.structs.replace(run, id=self.id)
 
 
 def each_once(gathered: Iterable[Gathered], labels: Labels = NO_LABELS) -> Iterator[NamedRun | Rejected | Finding]:

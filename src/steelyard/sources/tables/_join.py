@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import MappingProxyType
 
 import msgspec
@@ -98,7 +99,7 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str], labels: Labe
     roles: dict[str, list[RunPart]] = {}
     for part in ordered:
         roles.setdefault(part.role, []).append(part)
-    owners, trial_notes = _owners(roles.get("owner", []))
+    owners, trial_notes = _owners(roles.get("owner", []), labels)
     sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
     sessions = _with_subagents(sessions)
     for session in sessions:
@@ -111,7 +112,9 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str], labels: Labe
     return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files, labels))
 
 
-def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
+def _owners(
+    parts: Sequence[RunPart], labels: Labels
+) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
     """Trials by id. The same trial in two files is one; the fullest file leads, and others fill in what it lacks."""
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, part in enumerate(parts):
@@ -119,7 +122,7 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPl
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
     trials: list[Building] = []
     notes: list[tuple[PartPlace, Rejected | Finding]] = []
-    for group in groups.values():
+    for group in (part for whole in groups.values() for part in _submissions_of_trial(whole, labels)):
         if len(group) == 1:
             trials += group
             continue
@@ -136,6 +139,21 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[tuple[PartPl
                 first.owns = first.owns or other.owns
         trials.append(first)
     return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), notes
+
+
+def _submissions_of_trial(group: list[Building], labels: Labels) -> list[list[Building]]:
+    """The records of one trial; a copy with other labels in another directory is of another submission."""
+    if len(group) == 1 or not labels:
+        return [group]
+    found: list[tuple[PurePath, str, list[Building]]] = []
+    for building in sorted(group, key=lambda building: (len(PurePath(building.path).parts), building.path)):
+        folder, key = PurePath(building.path).parent, labels.key(building.path)
+        own = next((each for home, named, each in found if named == key or folder.is_relative_to(home)), None)
+        if own is None:
+            found.append((folder, key, [building]))
+        else:
+            own.append(building)
+    return [own for _, _, own in found]
 
 
 def _richness(run: Run) -> int:

@@ -235,6 +235,7 @@ def _merged(group: Sequence[Building]) -> Building:
         success=_first(run.success for run in runs),
         iterations=_iterations(main),
         files_created=_files_created(runs),
+        conditions=_first(run.conditions for run in runs),
         extra=_extras(runs),
         provenance=_together(run.provenance for run in runs),
     )
