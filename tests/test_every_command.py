@@ -21,6 +21,9 @@ from steelyard.errors import NoValidInputError, SteelyardError, UnknownNameError
 from steelyard.questions import REQUIRED, doc
 from steelyard.questions.read import RunReading
 
+ASKED_INSTEAD = {"show_steps"}
+"""Questions that the command of another one asks."""
+
 
 def _verbs() -> dict[str, type[Any]]:
     """Every question with an input, with its options class. `steelyard.formats` is a package, not a question."""
@@ -30,6 +33,8 @@ def _verbs() -> dict[str, type[Any]]:
         parameters = inspect.signature(work).parameters if callable(work) else {}
         declaration = getattr(work, "question", None)
         has_input = declaration is None or declaration.takes != "nothing"
+        if declaration is not None and declaration.name in ASKED_INSTEAD:
+            continue
         if "options" in parameters and not module.startswith("_") and has_input:
             options = parameters["options"].annotation
             for name in (module, options):  # its class is as public as the verb
@@ -47,7 +52,7 @@ SURFACE = {"json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "q
 COMMAND_ONLY = {
     "measure": {"all"},
     "judges": {"all"},
-    "show": {"all"},
+    "show": {"all", "steps", "step"},
     "gate": {"summary"},
     "repeatability": {"all"},
     "run": {"list", "as"},

@@ -14,7 +14,7 @@ TOP = {
     "Get started": ["demo", "doctor"],
     "Load data": ["read", "usage", "completeness", "mapping"],
     "Analyze": ["measure", "compare", "rank", "matrix", "judges", "repeatability", "speedup"],
-    "Inspect and share": ["explain", "show", "report", "gate", "serve"],
+    "Inspect and share": ["explain", "show", "find", "report", "gate", "serve"],
     "Run and compete": ["run", "arena"],
     "Reference": ["formats", "metrics", "prices", "profiles", "schema"],
     "Options": ["--help", "--version", "--install-completion"],

@@ -12,9 +12,11 @@ from .questions import (
     open_arena as open_arena,
     upgrade_arena as upgrade_arena,
 )
+from .questions._transcripts import steps as steps
 from .questions.compare import CompareOptions as CompareOptions, compare as compare
 from .questions.completeness import CompletenessOptions as CompletenessOptions, completeness as completeness
 from .questions.explain import ExplainOptions as ExplainOptions, explain as explain
+from .questions.find import FindOptions as FindOptions, find as find
 from .questions.gate import GateOptions as GateOptions, gate as gate
 from .questions.judges import JudgesOptions as JudgesOptions, judges as judges
 from .questions.mapping import suggest_mapping as suggest_mapping
@@ -28,6 +30,7 @@ from .questions.run import RunOptions as RunOptions, run as run
 from .questions.run_list import RunListOptions as RunListOptions, run_list as run_list
 from .questions.run_show import RunShowOptions as RunShowOptions, run_show as run_show
 from .questions.show import ShowOptions as ShowOptions, show as show
+from .questions.show_steps import ShowStepsOptions as ShowStepsOptions, show_steps as show_steps
 from .questions.speedup import SpeedupOptions as SpeedupOptions, speedup as speedup
 from .questions.token import create_token as create_token, list_tokens as list_tokens, revoke_token as revoke_token
 from .questions.usage import UsageOptions as UsageOptions, usage as usage

@@ -91,6 +91,8 @@ STDIN = "-"
 """The path of standard input."""
 PIPED = "stdin"
 """How messages name it."""
+INPUT_KEY = "x_file"
+"""The key that names the input of a run if inputs are distinguished."""
 GIVEN_RECORDS = "records"
 """How messages name records that Python code hands over."""
 

@@ -64,11 +64,13 @@ class Case:
         """The command line."""
         store = ["--store"] if self.declared.takes == "store" else []
         command = [word.format_map(self.options) for word in self.declared.command.split()]
-        words = [*command, *store, *map(str, self.inputs(folder))]
+        inputs = list(map(str, self.inputs(folder)))
+        words = [*command, *store, *([] if self.declared.input_last else inputs)]
         in_command = [name for name in self.options if f"{{{name}}}" in self.declared.command]
         declared = self.declared.options.declared.items()
         places = [name for name, option in declared if option.positional and name not in in_command]
         words += [str(self.options[name]) for name in places if name in self.options]
+        words += inputs if self.declared.input_last else []
         for name, value in self.options.items():
             if name in (*places, *in_command):
                 continue
@@ -82,6 +84,8 @@ def store_address(folder: Path, name: str) -> str:
     return f"sqlite:///{folder}/{name}"
 
 
+SESSION = "5e55a0aa-0000-4000-8000-000000000001"
+"""Id of the session in `session.jsonl`."""
 TRIAL = "707a15fb24e761a4"
 """Id of the trial that is done, which depends on the plan alone."""
 
@@ -107,6 +111,10 @@ CASES = [
     Case("completeness", {"by": "tier"}),
     Case("show", {"run": "demo-T3-fix-race-01"}),
     Case("show", {"run": "a", "diff": "b"}, source="outputs.jsonl"),
+    Case("show_steps", {"run": SESSION, "steps": "2:5"}, "session.jsonl"),
+    Case("show_steps", {"run": SESSION, "step": 3}, "session.jsonl"),
+    Case("find", {"pattern": "count"}, "session.jsonl"),
+    Case("find", {"pattern": "print", "tool": "Write,Bash", "context": 5}, "session.jsonl"),
     Case("judges", {}),
     Case("judges", {"by": "tier", "confidence": 0.9}),
     Case("explain", {"metric": "composite_score", "run": "demo-T3-fix-race-01"}),
@@ -323,6 +331,7 @@ def write_inputs(folder: Path) -> Path:
         "speedup/fceval-results.json",
         "repeatability/clamp_runs.jsonl",
         "repeatability/clamp_experiment.json",
+        "formats/claude-code/session.jsonl",
     ):
         shutil.copy(SAMPLES / name, folder)
     return folder

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,8 @@ HELP = "Statistics for AI coding-agent evaluations."
 HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
+OPTIONAL_VALUES = {"--steps": (re.compile(r"\d*:?\d*"), ":")}
+"""Options whose value may be omitted, with the values that they accept and the one that stands for none."""
 GC_THRESHOLD = 50_000
 """Number of new objects between garbage collections; the imports of a command create tens of thousands."""
 
@@ -148,6 +151,7 @@ def run(tokens: list[str]) -> int:
     """Run one command and return its exit status."""
     as_json, status = "--json" in tokens, 0
     tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
+    tokens = [value for at, word in enumerate(tokens) for value in (word, *_omitted(word, tokens[at + 1 : at + 2]))]
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     try:
@@ -172,6 +176,18 @@ def run(tokens: list[str]) -> int:
         where = None if error.filename is None else str(error.filename)
         return _failed(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
     return status
+
+
+def _omitted(word: str, following: Sequence[str]) -> list[str]:
+    """Return the value that an option stands for if what follows is not one.
+
+    >>> _omitted("--steps", ["log.jsonl"]), _omitted("--steps", ["1:9"]), _omitted("--run", [])
+    ([':'], [], [])
+    """
+    if word not in OPTIONAL_VALUES:
+        return []
+    accepted, value = OPTIONAL_VALUES[word]
+    return [] if following and following[0] and accepted.fullmatch(following[0]) else [value]
 
 
 def _failed(error: SteelyardError, *, as_json: bool) -> int:

@@ -28,7 +28,7 @@ TypedOption = tuple[Option, Any]  # Any: a type
 class Variants:
     """A question and those that its command asks instead, by the parameter that selects them.
 
-    With a task, `arena leaderboard` asks another question than without one.
+    With a task, `arena leaderboard` asks another question than without one, and so does `show` with steps.
     """
 
     def __init__(self, question: Question) -> None:
@@ -37,7 +37,7 @@ class Variants:
         self.questions = (question, *self._variants.values())
 
     def options(self) -> list[TypedOption]:
-        """Return the options of all questions. They have no defaults, so that stated ones are known."""
+        """Return the options of all questions; most have no defaults, so that stated ones are known."""
         merged: dict[str, TypedOption] = {}
         for selector, variant in self._variants.items():
             if selector not in variant.options.declared:
@@ -50,13 +50,16 @@ class Variants:
             for declared, kind in typed_options(question.options):
                 name = declared.name
                 is_place = declared.positional and _is_place(question, name)
+                if self._is_kept(name):
+                    merged[name] = (self._question.options.declared[name], kind)
+                    continue
                 optional = declared._replace(text=self._help(name), default=None, positional=is_place)
                 merged.setdefault(name, (optional, kind | None))
         return list(merged.values())
 
     def choose(self, given: Mapping[str, Any]) -> tuple[Question, dict[str, Any]]:  # Any: values of options
         """Return the question that the stated options select, and its options; reject those of other questions."""
-        stated = {name: value for name, value in given.items() if not (value is None or value is False or value == ())}
+        stated = {name: value for name, value in given.items() if self._is_stated(name, value)}
         selector = next((name for name in self._variants if name in stated), None)
         question = self._question if selector is None else self._variants[selector]
         options: dict[str, Any] = {}  # Any: as above
@@ -71,6 +74,15 @@ class Variants:
                 message = f"{_flag(name)} cannot be combined with {self._label(selector)}"
                 raise UsageError(message, hint=f"remove {_flag(name)}")
         return question, options
+
+    def _is_kept(self, name: str) -> bool:
+        """Return whether an option is as the main question declares it: those over runs have the same defaults."""
+        return self._question.takes != "store" and name in self._question.options.declared
+
+    def _is_stated(self, name: str, value: Any) -> bool:  # Any: a value of the option
+        if self._is_kept(name):
+            return bool(value != self._question.options.declared[name].default)
+        return not (value is None or value is False or value == ())
 
     def _help(self, name: str) -> str:
         """Return the help of an option, with the parameters that it requires."""
@@ -157,16 +169,17 @@ def command_named(name: str) -> Callable[..., int]:
         if question.file and not (output.json or output.csv or output.out):
             output = replace(output, out=Path(question.file))
         source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
+        is_reading = question.takes not in ("nothing", "store")
+        if is_reading:
+            given = given[-1:] + given[:-1] if question.input_last else given
+            source, given = (given or [None])[0] or None, given[1:]
         asked = question
         if question.variants:
-            asked, options = variants.choose({**dict(zip(places, given, strict=False)), **options})
+            asked, options = variants.choose({**dict(zip(places[is_reading:], given, strict=False)), **options})
             given = ()
         output.check_answer(asked.answer)
         if summary is not None:
             check_file(summary)
-        if question.takes not in ("nothing", "store"):
-            source, given = (given or [None])[0] or None, given[1:]
-        is_reading = question.takes not in ("nothing", "store")
         with reading_progress(shown=is_reading and not output.quiet) as progress, reporting(progress):
             answer = asked.ask(source, asked.options(*given, **options))
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
@@ -215,6 +228,8 @@ def _parameters(question: Question, variants: Variants) -> list[inspect.Paramete
         parameters.append(inspect.Parameter("summary", named, annotation=file, default=None))
     output = OUTPUTS[question.is_drawn, "rejected_count" in question.answer.__struct_fields__]
     parameters.append(inspect.Parameter("output", named, annotation=type(output), default=output))
+    if question.input_last:
+        parameters.sort(key=lambda parameter: parameter.name in INPUT_NAMES.values())
     return sorted(parameters, key=lambda parameter: parameter.kind)
 
 
@@ -227,7 +242,8 @@ def _examples(question: Question) -> list[str]:
         command = [word.format_map(given) for word in question.command.split()]
         given = {name: value for name, value in given.items() if f"{{{name}}}" not in question.command}
         places = [name for name, option in question.options.declared.items() if option.positional]
-        words = [str(each) for each in (source, *(given.pop(name, "") for name in places)) if each]
+        others = [given.pop(name, "") for name in places]
+        words = [str(each) for each in ((*others, source) if question.input_last else (source, *others)) if each]
         flags = {name: option.flag for name, option in question.options.declared.items() if option.flag}
         given = {flags.get(name, name): value for name, value in given.items()}
         lines.append(f"Example: {command_text(command, words, given)}")

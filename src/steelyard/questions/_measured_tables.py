@@ -44,7 +44,7 @@ from steelyard.records import (
     problem_text,
     unknown_custom_field,
 )
-from steelyard.settings import is_store, named_path
+from steelyard.settings import INPUT_KEY, is_store, named_path
 
 if TYPE_CHECKING:
     from steelyard.arena import Arena
@@ -287,7 +287,7 @@ def _opened(
         assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
         reading = options.reading()
         asked = {*keys, *(condition.key for condition in reading.choice.conditions)}
-        by_input = sources.INPUT_KEY in asked and not isinstance(inputs, sources.RunTable)
+        by_input = INPUT_KEY in asked and not isinstance(inputs, sources.RunTable)
         return open_runs(inputs, replace(reading, by_input=by_input), where=where)  # type: ignore[arg-type] # an arena is none
 
     if isinstance(inputs, sources.RunTable):

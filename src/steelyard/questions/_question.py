@@ -333,6 +333,8 @@ class Question:
     takes: Takes
     input_help: str
     """Help of the input."""
+    input_last: bool
+    """Whether its command takes the input after its other arguments: `find PATTERN FILES`."""
     all_parts: str
     """Help of `--all`, which shows the folded parts of the page; empty if the page has none."""
     examples: Examples
@@ -577,6 +579,7 @@ def question(
     *,
     takes: Takes = "files",
     input_help: str = FILES_HELP,
+    input_last: bool = False,
     examples: Examples = (),
     all_parts: str = "",
     file: str = "",
@@ -606,6 +609,7 @@ def question(
             compute=compute,
             takes=takes,
             input_help=input_help,
+            input_last=input_last,
             all_parts=all_parts,
             examples=examples,
             file=file,

@@ -38,9 +38,11 @@ from steelyard.questions import (
 from steelyard.questions.arena.leaderboard import Leaderboard, arena_leaderboard
 from steelyard.questions.arena.task_add import AddedTasks
 from steelyard.questions.compare import CompareOptions, Comparison, compare
+from steelyard.questions.find import FindOptions, Matches, matches_in
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import Repeatability, RepeatabilityOptions, repeatability
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
+from steelyard.questions.show_steps import RunSteps, ShowStepsOptions, steps_shown
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Run, Submission, Task
 from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
 Values = Mapping[str, str]
 
 ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
+StepsQuery = query_of(ShowStepsOptions, without=("run", "redact", "where", "since", "until"))
+FindQuery = query_of(FindOptions, without=("redact", "where", "since", "until"))
 
 
 class OutputQuery(Query, frozen=True, kw_only=True):
@@ -117,6 +121,18 @@ def _run_records(source: RunsSource) -> RunRecords:
     return RunRecords(source.entries())
 
 
+def _steps(source: RunsSource, values: Values, query: Query) -> RunSteps:
+    options = options_of(ShowStepsOptions, query, **values)
+    options.check()
+    return steps_shown(source.entries(), options)
+
+
+def _find(source: RunsSource, values: Values, query: Query) -> Matches:
+    options = options_of(FindOptions, query, **values)
+    options.check()
+    return matches_in(source.entries().items(), options)
+
+
 def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
     detail = _run_records(source).detail(ShowOptions(run=values["run"], offset=query.offset))
     if detail.output is None:
@@ -171,6 +187,8 @@ RUN_ROUTES = (
         page="",
         over_runs=_run_output,
     ),
+    question_route("show_steps", command="show --run {run} --steps", query=StepsQuery, over_runs=_steps),
+    question_route("find", query=FindQuery, over_runs=_find),
     question_route("judges"),
     question_route(
         "repeatability",

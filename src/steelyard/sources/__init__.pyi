@@ -89,7 +89,6 @@ from .tables._file_runs import (
     without_collection as without_collection,
 )
 from .tables._run_table import (
-    INPUT_KEY as INPUT_KEY,
     RunTable as RunTable,
     TableBuilder as TableBuilder,
     TableSource as TableSource,

@@ -18,7 +18,8 @@ from steelyard.questions._figure_options import VerdictOptions
 from steelyard.questions._options import PricedRunOptions
 from steelyard.questions._question import doc, question
 from steelyard.questions._run_input import RecordReader, Runs
-from steelyard.questions.explain import explained, run_named
+from steelyard.questions._transcripts import entry_named
+from steelyard.questions.explain import explained
 from steelyard.questions.show._answer import (
     PIECE_CHARACTERS as PIECE_CHARACTERS,
     CallCost as CallCost,
@@ -41,8 +42,9 @@ FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 class ShowOptions(VerdictOptions, PricedRunOptions):
     """Options of `show`."""
 
-    run: str = doc(
-        "Run id, or a unique prefix.",
+    run: str | None = doc(
+        "Run id, or a unique prefix; not needed for one run.",
+        default=None,
     )
     diff: str | None = doc(
         "Id or unique prefix of the run to diff the output against.",
@@ -61,6 +63,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     ShowOptions,
     path="/runs/{run}",
     all_parts="Show every row of every table.",
+    variants={"steps": "show_steps", "step": "show_steps"},
     examples=(
         {"run": "demo-T3-fix-race-01"},
         {"run": "demo-T3-fix-race-01", "diff": "demo-T0-fix-race-01"},
@@ -84,7 +87,7 @@ class RunRecords:
 
     def detail(self, options: ShowOptions) -> RunDetail:
         """Return the details of the run that the options select."""
-        id_, entry = self._named(options.run)
+        id_, entry = entry_named(options.run, self.entries)
         redaction = Redaction() if options.redact else None
         profile, price_table = options.outcome_profile(), open_price_table(options.prices)
         names = [*_metrics_of_runs(), *FACTS_SHOWN]
@@ -108,12 +111,6 @@ class RunRecords:
             redacted=None if redaction is None else redaction.summary or "nothing",
         )
 
-    def _named(self, wanted: str) -> tuple[str, PlacedRun]:
-        if wanted in self.entries:
-            return wanted, self.entries[wanted]
-        starts = {id_: entry for id_, entry in self.entries.items() if id_.startswith(wanted)}
-        return run_named(wanted, starts, self.entries, where=None)
-
     def _position(self, id_: str) -> RunPosition:
         ids = list(self.entries)
         place = ids.index(id_)
@@ -127,7 +124,7 @@ class RunRecords:
     def _difference(
         self, text: str | None, options: ShowOptions, redaction: Redaction | None
     ) -> OutputDifference | None:
-        id_, entry = self._named(options.diff or "")
+        id_, entry = entry_named(options.diff, self.entries)
         other = _output(entry.run, redaction)
         for name, output in ((options.run, text), (id_, other)):
             if output is None:

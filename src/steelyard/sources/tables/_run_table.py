@@ -37,6 +37,7 @@ from steelyard.records import (
     pooled_schemes,
     unmet,
 )
+from steelyard.settings import INPUT_KEY
 from steelyard.sources.formats._log_format import LogFormat, PlacedRun, ReadItem
 from steelyard.sources.formats._run_records import column_problem, run_of_row
 from steelyard.sources.tables._duplicates import without_duplicates
@@ -58,9 +59,6 @@ FLAT_BATCH_ROWS = 1_000_000
 """Rows of a larger file that are priced at a time."""
 COPIES = 4
 """How often a row is held while its facts are made and priced."""
-
-INPUT_KEY = "x_file"
-"""The key that names the input of a run, where inputs are told apart."""
 
 Progress = Callable[[str, int], None]
 """Called with the file and how many more records were read."""
