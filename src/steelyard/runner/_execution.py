@@ -90,6 +90,10 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
     """Isolation; None if no agent code ran."""
     dropped_bytes: int = 0
     """Bytes of dropped output."""
+    left_processes: tuple[str, ...] = ()
+    """Names of processes that were still running when the agent had ended by itself."""
+    network_attempts: int | None = None
+    """Number of attempts to reach a network; None if unknown."""
     last_words: str | None = None
     """End of standard error, or of standard output."""
 
@@ -196,6 +200,12 @@ def files_below(folder: Path) -> dict[str, Path]:
         for place, folders, files in os.walk(folder)
         for name in (*files, *(inner for inner in folders if Path(place, inner).is_symlink()))
     }
+
+
+def initial_files(job: Job) -> dict[str, Content]:
+    """The files of the work directory before the agent starts."""
+    task = files_below(job.plan_folder / job.task.work) if job.task.work else {}
+    return {**task, **_files(job, _values(job, endpoint="", token=""))[0]}
 
 
 def seen_by(job: Job) -> list[Path]:
@@ -377,6 +387,8 @@ def _evidence(result: SandboxResult | None, ended_by: EndedBy, isolation: Isolat
         start_error=result.start_error,
         isolation=isolation.name,
         dropped_bytes=result.dropped_bytes,
+        left_processes=result.left_processes,
+        network_attempts=result.network_attempts,
     )
 
 

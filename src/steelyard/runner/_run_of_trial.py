@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.files import read_text
@@ -15,6 +17,7 @@ from steelyard.records import (
     Conditions,
     Failure,
     Finding,
+    Flag,
     Outcome,
     Output,
     Provenance,
@@ -25,13 +28,24 @@ from steelyard.records import (
     calls_in,
     kinds_of,
 )
-from steelyard.runner._execution import AGENT_LIMITS, MIB, ExecutionEvidence, Job
+from steelyard.runner._digests import file_digest
+from steelyard.runner._execution import AGENT_LIMITS, MIB, ExecutionEvidence, Job, files_below, initial_files
 from steelyard.runner._metering_records import NO_TOKENS, MeteredCalls
 from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import VerifyEvidence
+from steelyard.sandbox import Content, printable
 from steelyard.sources import NamedRun, each_once, gather
 
 MAX_LOGS = 1_000
+MAX_FLAGS = 20
+"""Changed files that are listed."""
+_HOOKS = ("conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", "pytest.ini", "tox.ini", "noxfile.py")
+"""Names of files that run before tests, or decide which tests run."""
+_CI_FILES = (".gitlab-ci.yml", ".travis.yml", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml")
+_CI_FOLDERS = frozenset({".github", ".circleci", ".buildkite", ".woodpecker"})
+_TEST_FILES = ("test_*.py", "*_test.py", "*_test.go", "*.test.*", "*.spec.*", "*Test.java")
+_TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
+_INSTALLED_FOLDERS = frozenset({".git", ".tox", ".venv", "venv", "node_modules", "site-packages"})
 _KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
 
@@ -61,6 +75,8 @@ def run_of_trial(
         facts["output"] = Output(text=read_text(folder / "stdout"))
     if tier_scheme is not None:
         facts["tier_scheme"] = tier_scheme
+    if (folder / "work").is_dir() and job.adapter.name != "oracle":
+        facts["flags"] = tuple(_flags(job, folder / "work", evidence))
     run = Run(
         id=job.trial.id,
         experiment=job.experiment,
@@ -217,6 +233,53 @@ def _verdict(
     if verified is not None and verified.is_weak:
         facts["weak_check"] = True
     return facts
+
+
+def _flags(job: Job, work: Path, evidence: ExecutionEvidence) -> Iterator[Flag]:
+    """Observations that do not depend on the agent's log."""
+    changed = sorted(_changed_files(initial_files(job), files_below(work)))
+    for detail in changed[:MAX_FLAGS]:
+        yield Flag(kind="protected_file_changed", detail=printable(detail))
+    if len(changed) > MAX_FLAGS:
+        yield Flag(kind="protected_file_changed", detail=f"{len(changed) - MAX_FLAGS:,} more files")
+    if evidence.network_attempts:
+        attempts = f"{evidence.network_attempts:,} packets without a route, or lookups of names"
+        yield Flag(kind="network_attempted", detail=attempts)
+    if evidence.left_processes:
+        yield Flag(kind="process_left", detail=", ".join(evidence.left_processes))
+
+
+def _changed_files(before: dict[str, Content], after: dict[str, Path]) -> Iterator[str]:
+    """Tests that were changed or removed; and files that run before tests, or in CI, that were added too."""
+    own_modules = {PurePosixPath(name).parts[0].removesuffix(".py") for name in before}
+    for name in before.keys() | after.keys():
+        path = PurePosixPath(name)
+        folders = set(path.parts[:-1])
+        if folders & _INSTALLED_FOLDERS:
+            continue
+        is_hook = any(fnmatch.fnmatchcase(path.name, pattern) for pattern in (*_HOOKS, *_CI_FILES))
+        if name not in before:
+            module = path.parts[0].removesuffix(".py")
+            is_module = path.suffix == ".py" and module in sys.stdlib_module_names and module not in own_modules
+            if is_hook or is_module or folders & _CI_FOLDERS:
+                yield f"added {name}"
+            continue
+        is_test = any(fnmatch.fnmatchcase(path.name, pattern) for pattern in _TEST_FILES)
+        if not (is_hook or is_test or folders & (_CI_FOLDERS | _TEST_FOLDERS)):
+            continue
+        if name not in after:
+            yield f"removed {name}"
+        elif _content(before[name]) != _content(after[name]):
+            yield f"changed {name}"
+
+
+def _content(file: Content) -> str:
+    """What is compared of a file: the digest of its content, or where a link leads."""
+    if isinstance(file, bytes):
+        return hashlib.sha256(file).hexdigest()
+    if file.is_symlink():
+        return f"link to {os.readlink(file)}"
+    return file_digest(file) if file.is_file() else "not a file"  # reading a pipe would wait for a writer
 
 
 def _outcome(ending: Ending, passed: bool | None) -> Outcome:

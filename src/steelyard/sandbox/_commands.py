@@ -215,6 +215,11 @@ class RunningCommand:
     """Standard output of the command, likewise. It ends with the command, at the latest at its wall-clock limit."""
     _future: Future[SandboxResult]
 
+    @property
+    def checker_pipes(self) -> dict[int, BinaryIO]:
+        """The pipes as a checker gets them: descriptor 3 is the command's output, 4 its input."""
+        return {3: self.output, 4: self.input}
+
     def result(self) -> SandboxResult | None:
         """Wait for the command and return how it ended; None if it was stopped at the end of the block."""
         try:
@@ -238,7 +243,7 @@ def start(
     """Run a command while the block runs, with pipes as its standard input and output.
 
     The arguments are those of `run`. To connect a checker and a candidate that cannot reach each other otherwise, start
-    the candidate and give its pipes to the checker: `run(checker, pipes={3: candidate.output, 4: candidate.input})`.
+    the candidate and give its pipes to the checker: `run(checker, pipes=candidate.checker_pipes)`.
     At the end of the block, the pipes are closed, and a command that does not end by itself is stopped. An error of
     `run`, such as SandboxUnavailableError, is raised there.
     """
@@ -355,6 +360,7 @@ class _Job:
             "filter_fd": None if name == "bubblewrap" else filter_fd,  # bubblewrap installs it before the launcher
             "cwd": f"{inside}/{WORK}",
             "uid": self.uid,
+            "stays": self.stay is not None,
             "readable": [*SYSTEM_FOLDERS, *system_files(), *python_folders(), *self.readable, inside],
             "writable": [f"{inside}/{folder}" for folder in (WORK, TEMPORARY, HOME)],
             "rlimits": self.rlimits(),
@@ -570,6 +576,8 @@ def _result(
         wall_seconds=wall,
         cpu_seconds=cpu,
         peak_bytes=facts.get("peak_bytes"),
+        left_processes=tuple(map(printable, facts.get("left_names", ()))) if finished and not was_interrupted else (),
+        network_attempts=facts.get("network_attempts"),
         isolation=job.isolation.name,
     )
 

@@ -18,6 +18,7 @@ import select
 import signal
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -30,6 +31,11 @@ MIN_DOMAIN_ABI = 2
 _WRITE_FILE, _REFER = 1 << 1, 1 << 13
 _MAX_ERROR_LENGTH = 300
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
+_ENDED_STATES = (b"Z", b"X")
+_ENDING_SECONDS = 0.05
+_MAX_LEFT_NAMES = 10
+_ATTEMPT_COUNTERS = ("OutNoRoutes", "NoPorts", "Ip6OutNoRoutes", "Udp6NoPorts")
+"""Kernel counters of packets without a route, and of packets to a port without a server, such as of name lookups."""
 MAX_PIPE_NUMBER = 9
 """Largest descriptor of the command's pipes; those of the launcher itself are larger."""
 
@@ -166,16 +172,43 @@ def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
     raise problem
 
 
-def _descendants(root: int) -> Iterator[int]:
-    children: dict[int, list[int]] = {}
+def _descendants(root: int) -> Iterator[tuple[int, str]]:
+    """Yield the pid and the name of each descendant; the name is empty for one that has ended."""
+    children: dict[int, list[tuple[int, str]]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
-            children.setdefault(int(stat.read().rpartition(b")")[2].split()[1]), []).append(int(name))
+            head, _, tail = stat.read().rpartition(b")")
+            state, parent = tail.split()[:2]
+            shown = "" if state in _ENDED_STATES else head.partition(b"(")[2].decode(errors="replace") or "unnamed"
+            children.setdefault(int(parent), []).append((int(name), shown))
     waiting = list(children.get(root, []))
     while waiting:
-        pid = waiting.pop()
-        yield pid
-        waiting += children.get(pid, [])
+        found = waiting.pop()
+        yield found
+        waiting += children.get(found[0], [])
+
+
+def _left_processes() -> list[str]:
+    """Return the names of the processes that the command left running; those about to end do not count."""
+    before = {pid for pid, name in _descendants(os.getpid()) if name}
+    if not before:
+        return []
+    time.sleep(_ENDING_SECONDS)
+    return [name for pid, name in _descendants(os.getpid()) if name and pid in before]
+
+
+def _network_attempts() -> int:
+    """Return how often the network namespace had no route for a packet, or no server for a name lookup."""
+    attempts = 0
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/net/snmp", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+        for names, values in zip(rows[::2], rows[1::2], strict=True):
+            counts = dict(zip(names, values, strict=True))
+            attempts += sum(int(counts.get(name, 0)) for name in _ATTEMPT_COUNTERS)
+        with open("/proc/net/snmp6", encoding="ascii") as file:
+            attempts += sum(int(value) for name, value in map(str.split, file) if name in _ATTEMPT_COUNTERS)
+    return attempts
 
 
 def _kill_everything(spec: dict[str, Any]) -> None:
@@ -189,7 +222,7 @@ def _kill_everything(spec: dict[str, Any]) -> None:
                     os.kill(-1, signal.SIGKILL)  # every process of the uid that this run alone has, at one blow
                 os._exit(0)
             os.waitpid(killer, 0)
-        for child in list(_descendants(os.getpid())):
+        for child, _ in list(_descendants(os.getpid())):
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGKILL)
         try:
@@ -261,6 +294,7 @@ def main(arguments: list[str]) -> int:
     for descriptor in (error_fd, *(pipe for _, pipe in spec["pipes"])):
         os.close(descriptor)
     status = _end_of(child, spec)
+    left = _left_processes() if status is not None and spec["stays"] else []
     _kill_everything(spec)
     if status is None:
         return 0
@@ -272,6 +306,8 @@ def main(arguments: list[str]) -> int:
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         cpu_seconds=used.ru_utime + used.ru_stime,
         peak_bytes=used.ru_maxrss * 1024,
+        left_names=sorted(set(left))[:_MAX_LEFT_NAMES],
+        network_attempts=_network_attempts() if spec["isolation"] == "bubblewrap" else None,
     )
     return 0
 

@@ -108,6 +108,10 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
     """CPU time of all processes; None if it was cancelled."""
     peak_bytes: int | None = None
     """Maximum resident memory of one process; None if it was cancelled."""
+    left_processes: tuple[str, ...] = ()
+    """With `Stay`, names of processes that were still running when it ended by itself; they were killed."""
+    network_attempts: int | None = None
+    """Packets without a route out of the sandbox, and lookups of names; None if unknown (bubblewrap only)."""
     isolation: IsolationName
     """Active isolation."""
 
