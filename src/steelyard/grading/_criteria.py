@@ -33,6 +33,8 @@ MAX_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
 MAX_NAME_CHARS = 100
 """Characters of a program's or a judge's name that a reason shows."""
+FORGEABLE = "; the code under test could have forged this"
+"""Addition to the reason of a criterion that a command in the sandbox of the artifacts decided."""
 MAX_JUDGMENTS = 5
 """Judgments that a reason shows."""
 
@@ -80,19 +82,15 @@ class Bench(NamedTuple):
         *,
         seconds: float,
         files: Mapping[str, bytes] | None = None,
-        stdin: bytes = b"",
-        collect: Sequence[str] = (),
+        program: Sequence[str] | None = None,
     ) -> sandbox.SandboxResult:
-        """How the command ended, run in the sandbox; `python` is an interpreter that is there."""
-        return sandbox.run(
-            [_python() if command[0] in ("python", "python3") else command[0], *command[1:]],
-            files=files,
-            copy=self.folder,
-            stdin=stdin,
-            limits=_limits(seconds),
-            collect=collect,
-            stop=self.stop,
-        )
+        """Run the command in the sandbox and return how it ended; with a program, apart from the artifacts."""
+        limits = _limits(seconds)
+        if program is None:
+            return sandbox.run(_line(command), files=files, copy=self.folder, limits=limits, stop=self.stop)
+        with sandbox.start(_line(program), copy=self.folder, limits=limits) as running:
+            pipes = running.checker_pipes
+            return sandbox.run(_line(command), files=files, pipes=pipes, limits=limits, stop=self.stop)
 
 
 def check_all(
@@ -172,7 +170,7 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
     files = bench.own(criterion.tests)
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
-        return result.ok, False, f"test command: {_ending(result)}"
+        return result.ok, False, f"test command: {_ending(result)}{FORGEABLE if result.ok else ''}"
     return _run_unittest(bench, files, criterion.seconds)
 
 
@@ -193,7 +191,7 @@ def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> V
     grade = grader.grade(bench.folder, None, None)
     if grade.problem is not None:
         return False, False, grade.problem
-    weak = "; the code under test could have forged this" if grade.is_weak and grade.is_passed else ""
+    weak = FORGEABLE if grade.is_weak and grade.is_passed else ""
     return grade.is_passed, False, f"{grade.ran} tests ran, {len(grade.failed)} did not pass{weak}"
 
 
@@ -208,9 +206,11 @@ def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Benc
 def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    own = bench.own(criterion.files)
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=own, program=criterion.program)
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
-    return met, False, f"{criterion.command[0][:MAX_NAME_CHARS]}: {result.ending if met else _ending(result)}"
+    weak = FORGEABLE if met and criterion.program is None else ""
+    return met, False, f"{criterion.command[0][:MAX_NAME_CHARS]}: {result.ending if met else _ending(result)}{weak}"
 
 
 def reviewers_result(criterion: JudgeThreshold, scores: Mapping[str, float]) -> CriterionResult:
@@ -240,14 +240,17 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
         return False, False, NO_ARTIFACTS
     if criterion.command is None:
         return False, False, f"the criterion has no judge command{_own_judgments(submission)}"
-    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    own = bench.own(criterion.files)
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=own, program=criterion.program)
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
         score = None
     if score is None or not 0 <= score <= 1:
         return False, False, f"the judge returned no score between 0 and 1 ({_ending(result)})"
-    return score >= criterion.threshold, False, f"judge score {score:g}; required: {criterion.threshold:g}"
+    met = score >= criterion.threshold
+    weak = FORGEABLE if met and criterion.program is None else ""
+    return met, False, f"judge score {score:g}; required: {criterion.threshold:g}{weak}"
 
 
 def _own_judgments(submission: Submission) -> str:
@@ -276,8 +279,10 @@ def _limits(seconds: float) -> sandbox.Limits:
     return sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds)))
 
 
-def _python() -> str:
-    return sandbox.active_isolation().python or "python3"
+def _line(command: Sequence[str]) -> list[str]:
+    """Return the command line; `python` is an interpreter that exists in the sandbox."""
+    python = sandbox.active_isolation().python or "python3"
+    return [python if command[0] in ("python", "python3") else command[0], *command[1:]]
 
 
 def _ending(result: sandbox.SandboxResult) -> str:

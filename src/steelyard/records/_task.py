@@ -68,10 +68,13 @@ class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="cod
 
 
 class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="command"):
-    """A command exits with the expected status. It runs in a copy of the artifacts."""
+    """A command exits with the expected status. Without a `program`, it runs in a copy of the artifacts."""
 
     command: CommandLine
     """Program and arguments, run without a shell."""
+    program: CommandLine | None = None
+    """Command that starts the program under test, in a separate sandbox with the artifacts. The checking command then
+    has only `files`, reads the program's output from descriptor 3 and writes its input to descriptor 4."""
     exit_status: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
     """Expected exit status."""
     files: str | None = None
@@ -93,6 +96,8 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """Name of the arena's judge; None accepts any. Judgments in the submission never count."""
     command: CommandLine | None = None
     """Judge command, run on the artifacts. The last line of its output is the score, from 0 to 1."""
+    program: CommandLine | None = None
+    """Command that starts the program under test in a separate sandbox, as for `command` criteria."""
     files: str | None = None
     """Directory of task files. They overwrite submitted files of the same name."""
     seconds: Seconds = 60.0
@@ -105,6 +110,8 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """Number of reviewers who must have rated; None requires all of them."""
 
     def __post_init__(self) -> None:
+        if self.program is not None and self.command is None:
+            raise ValueError("program requires command")
         if self.reviewers is None:
             if self.criterion is not None or self.min_ratings is not None:
                 raise ValueError("criterion and min_ratings require reviewers")

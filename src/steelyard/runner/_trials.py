@@ -92,7 +92,8 @@ def _checked_digest(read: PlanRead, task: PlanTask) -> str | None:
         tests = tree_digest(read.path_of(verify.tests))
         return digest_of("tests", tests, verify.framework, verify.time_limit, verify.limits)
     hidden = tree_digest(read.path_of(verify.hidden)) if verify.hidden else None
-    return digest_of(verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden)
+    program = (verify.program,) if verify.program is not None else ()
+    return digest_of(verify.command, verify.report, verify.format, verify.time_limit, verify.limits, hidden, *program)
 
 
 def _solution_digest(read: PlanRead, task: PlanTask) -> str | None:

@@ -7,10 +7,10 @@ passes on the reference solution, the agent broke it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -25,7 +25,7 @@ from steelyard.runner._adapters import adapters
 from steelyard.runner._execution import AGENT_LIMITS, Job, execute_trial, files_below
 from steelyard.runner._plan_records import AgentUse, Bounds, Verify, seconds_of
 from steelyard.runner._programs import program_named
-from steelyard.sandbox import Content, LimitName, Stay
+from steelyard.sandbox import Content, LimitName, SandboxResult, Stay
 from steelyard.scratch import scratch_folder
 from steelyard.sources import tests_in
 
@@ -172,7 +172,7 @@ def _missing_tests(found: TestResults | None, reference: TestResults | None) -> 
     return f"{counted(len(missing), 'test')} of the reference solution did not run: {names}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def _reference_work(
     job: Job, stop: threading.Event, *, no_sandbox: bool
 ) -> Iterator[tuple[Job, Path] | VerifyEvidence]:
@@ -244,24 +244,44 @@ def _check(job: Job, folder: Path, stop: threading.Event, *, no_sandbox: bool) -
     assert declared.command is not None  # as above
     place = folder / "verify"
     place.mkdir(exist_ok=True)
-    program = program_named(declared.command[0])
-    command = list(declared.command)
-    bounds = declared.limits or Bounds()
-    result = sandbox.run(
-        [program.path, *command[1:]] if program else command,
-        copy=_work(job, folder),
-        files=_laid_over(job, folder, declared),
-        absent=[declared.report] if declared.report else [],
-        variables={"PATH": program.search_path} if program else {},
-        limits=bounds.limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
-        readable=program.readable if program else (),
-        collect=[declared.report] if declared.report else [],
-        stay=Stay(place, kept=()),
-        no_sandbox=no_sandbox,
-        stop=stop,
-    )
+    checker = _found(declared.command)
+    limits = (declared.limits or Bounds()).limits(seconds_of(declared.time_limit or TIME_LIMIT), default=AGENT_LIMITS)
+    under_test: SandboxResult | None = None
+    with contextlib.ExitStack() as started:
+        running = None
+        if declared.program is not None:
+            program = _found(declared.program)
+            running = started.enter_context(
+                sandbox.start(
+                    program.line,
+                    copy=_work(job, folder),
+                    files=_answer(job, folder),
+                    variables=program.variables,
+                    limits=limits,
+                    readable=program.readable,
+                    no_sandbox=no_sandbox,
+                )
+            )
+        result = sandbox.run(
+            checker.line,
+            copy=_work(job, folder) if running is None else None,
+            files=_laid_over(job, folder, declared),
+            absent=[declared.report] if declared.report else [],
+            pipes=running.checker_pipes if running is not None else None,
+            variables=checker.variables,
+            limits=limits,
+            readable=checker.readable,
+            collect=[declared.report] if declared.report else [],
+            stay=Stay(place, kept=()),
+            no_sandbox=no_sandbox,
+            stop=stop,
+        )
+    if running is not None:
+        under_test = running.result()
     problem, report = None, _Report()
-    if result.start_error is not None:
+    if under_test is not None and under_test.start_error is not None:
+        problem = f"the program under test did not start: {under_test.start_error}"
+    elif result.start_error is not None:
         problem = f"the check did not start: {result.start_error}"
     elif result.limit_hit is not None:
         problem = f"the check was {result.ending}"
@@ -279,10 +299,28 @@ def _check(job: Job, folder: Path, stop: threading.Event, *, no_sandbox: bool) -
         limit_hit=result.limit_hit,
         tests=report.tests,
         problem=problem,
-        is_host=program is None and "/" not in declared.command[0],
-        is_weak=True,
+        is_host=checker.is_missing,
+        is_weak=declared.program is None,
         ending=f"check: {result.ending}",
     )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Command line of a check, with what its program needs in the sandbox."""
+
+    line: list[str]
+    variables: dict[str, str]
+    readable: Sequence[Path]
+    is_missing: bool
+    """Whether the program is neither installed nor a path."""
+
+
+def _found(command: Sequence[str]) -> _Found:
+    program = program_named(command[0])
+    if program is None:
+        return _Found(list(command), {}, (), is_missing="/" not in command[0])
+    return _Found([program.path, *command[1:]], {"PATH": program.search_path}, program.readable, is_missing=False)
 
 
 def _work(job: Job, folder: Path) -> Path | None:
