@@ -81,7 +81,9 @@ class Bench:
 
     def measure(self, **options: object) -> list[str]:
         findings = measure_sides(self.read, self.folder, self.trials, **options)  # type: ignore[arg-type] # as given
-        return [f"{finding.code}: {finding.message}" for finding in findings]
+        # Nothing takes the time that a side states here.
+        told = [finding for finding in findings if finding.code != "timings_not_checked"]
+        return [f"{finding.code}: {finding.message}" for finding in told]
 
     @property
     def rounds(self) -> list[MeasuredRound]:

@@ -102,10 +102,7 @@ name = "faster"
 time_limit = "2m"
 
 [plan.measure]
-command = ["python3", "bench.py"]
-report = "timings.json"
-format = "native"
-hidden = "tasks/unique/bench"
+calls = "tasks/unique/bench"
 repeats = 3
 
 {ENDPOINT}
@@ -222,23 +219,12 @@ if __name__ == "__main__":
     unittest.main()
 """
 
-_BENCH = """\
-import json
-from pathlib import Path
-from time import perf_counter
-
-from unique import unique
+_BENCHMARK = """\
+function = "unique.unique"
 
 
-def timed(values):
-    start = perf_counter()
-    unique(values)
-    return perf_counter() - start
-
-
-inputs = {"unique.time_few": [n % 50 for n in range(2000)], "unique.time_many": list(range(700))}
-measured = [{"name": name, "samples": [timed(values) for _ in range(20)]} for name, values in inputs.items()]
-Path("timings.json").write_text(json.dumps({"task": "unique", "benchmarks": measured}))
+def arguments(random):
+    return ([{values} for _ in range({count})],)
 """
 
 
@@ -258,7 +244,8 @@ def plan_files() -> Iterator[tuple[str, str]]:
         yield f"tasks/{task}/work/{module}.py", before
         yield f"tasks/{task}/solution/{module}.py", after
         yield f"tasks/{task}/tests/test_{module}.py", _TESTED.format(module=module, name=name, cases=cases)
-    yield "tasks/unique/bench/bench.py", _BENCH
+    for name, values, count in (("few", "random.randrange(50)", 4000), ("many", "random.random()", 1000)):
+        yield f"tasks/unique/bench/bench_{name}.py", _BENCHMARK.format(values=values, count=count)
 
 
 def _script() -> str:

@@ -15,3 +15,9 @@ from ._tests import (
     hidden_tests as hidden_tests,
     top_modules as top_modules,
 )
+from ._timing import (
+    BENCHMARKS as BENCHMARKS,
+    TimedRun as TimedRun,
+    first_difference as first_difference,
+    time_calls as time_calls,
+)

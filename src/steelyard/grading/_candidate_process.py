@@ -185,6 +185,10 @@ class Peer:
         try:
             packed = message["do"]
             name, target, *given = packed
+            if name == "run":
+                result = run(target[0], target[1], self.wire.unpack(given[0], Table()))
+                self.send({"answer": self.wire.pack(result, Table())})
+                return
             parts = [self.wire.unpack(part, table) for part in given]
             before = self.wire.contents(table)
             value = self.perform(name, target, parts)
@@ -213,6 +217,15 @@ class Peer:
         if name == "copy":
             return copy.deepcopy(value) if parts[0] else copy.copy(value)
         return getattr(type(value), parts[0])(value, *parts[1])
+
+
+def run(module: str, name: str, given: list[Any]) -> Any:
+    """Call the function; return its result, or the arguments if it returns None and may have changed them."""
+    value = importlib.import_module(module)
+    for part in name.split("."):
+        value = getattr(value, part)
+    result = value(*given)  # type: ignore[operator]  # the benchmark names a function
+    return given if result is None else result
 
 
 def defines(kind: type, name: str) -> bool:

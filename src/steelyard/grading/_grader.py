@@ -132,7 +132,8 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
             statuses,
             reasons,
             problem,
-            is_weak=bool(reference.shared) and reference.chance > MAX_CHANCE,
+            is_weak=bool(reference.shared)
+            and (reference.chance > MAX_CHANCE or not reference.shared.keys() <= reference.copies.keys()),
             shared=len(reference.shared),
             operators=operators,
         )

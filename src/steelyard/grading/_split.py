@@ -76,8 +76,6 @@ def run_split(
         "places": tests.places,
         "candidates": sorted(modules),
     }
-    # Without `site`, which takes most of the start: packages are found when one is first imported.
-    candidate_line = [*python.command, "-S", "-c", _RUN_CANDIDATE, "", *sources(_wire, _candidate_process)]
     tests_line = [
         *python.command,
         *(["-S"] if tests.framework == "unittest" else []),
@@ -86,7 +84,7 @@ def run_split(
         json.dumps(job),
     ]
     with sandbox.start(
-        candidate_line,
+        candidate_line(python),
         copy=candidate,
         files=files,
         variables=python.variables,
@@ -98,7 +96,7 @@ def run_split(
         result = sandbox.run(
             [*tests_line, *sources(_wire, _candidate_process, _test_process)],
             files=tests.files,
-            pipes={3: running.output, 4: running.input},
+            pipes=running.checker_pipes,
             variables=python.variables,
             limits=bounds.limits,
             readable=python.readable,
@@ -113,6 +111,14 @@ def run_split(
         reason = f"{result.ending}{f': {sandbox.printable(words[-1])}' if words else ''}"
         return TestRecord(statuses={}, has_died=True, problem=f"the tests did not finish ({reason})")
     return msgspec.json.decode(content, type=TestRecord)
+
+
+def candidate_line(python: Interpreter) -> list[str]:
+    """Return the command that serves the candidate's code over its standard input and output.
+
+    It runs without `site`, which takes most of the start: packages are found when one is first imported.
+    """
+    return [*python.command, "-S", "-c", _RUN_CANDIDATE, "", *sources(_wire, _candidate_process)]
 
 
 @cache

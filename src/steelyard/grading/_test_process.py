@@ -182,6 +182,8 @@ class Peer:
         self.path = ""
         self.owner = os.getpid()
         self.has_died = False
+        self.death = ""
+        """Why it counts as ended."""
         self.operators = 0
         self.watch: Callable[[str, bool], None] = lambda _path, _is_object: None
         self.decided: Callable[[], None] = lambda: None
@@ -314,8 +316,9 @@ class Peer:
             self.die(error)
 
     def die(self, why: object) -> None:
-        self.has_died = True
-        raise CandidateDied(f"the candidate's process has ended: {why}")
+        if not self.has_died:
+            self.has_died, self.death = True, f"the candidate's process has ended: {why}"
+        raise CandidateDied(self.death)
 
     def receive(self) -> Any:
         try:
@@ -338,7 +341,7 @@ class Peer:
             if os.getpid() != self.owner:  # a test forked, and its child goes on with the tests
                 os._exit(1)
             if self.has_died:
-                self.die("earlier")
+                self.die("")
             number = target if isinstance(target, str) else target._number
             before = "" if isinstance(target, str) else target._path
             step = {"call": "()", "get": f".{parts[0]}" if parts else ""}.get(name)
@@ -479,7 +482,7 @@ class Record:
 
     def end(self, name: str, status: str, message: str = "") -> None:
         if self.peer.has_died:
-            status, message = "error", message or "the candidate's process has ended"
+            status, message = "error", message or self.peer.death
         if name not in self.statuses or (status != "passed" and self.statuses[name] not in ("failed", "error")):
             self.statuses[name] = status
             if message:
@@ -603,7 +606,7 @@ def write(place: str, record: Record, problem: str | None) -> None:
 
 def run_in_process(place: str, job: dict[str, Any]) -> None:
     """Run the tests in the process of the candidate's code."""
-    record = Record(types.SimpleNamespace(has_died=False, operators=0, watch=None))
+    record = Record(types.SimpleNamespace(has_died=False, death="", operators=0, watch=None))
     sys.path[:0] = source_folders()
     write(place, record, run_tests(record, job))
 

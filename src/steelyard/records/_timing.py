@@ -87,6 +87,8 @@ class Timing(Record, frozen=True, kw_only=True):
     """`failed` and `skipped` as the tool reports; `missing` when it lists the benchmark without a number."""
     samples: tuple[float, ...] | None = None
     """Each measured time; None when the tool kept only a summary."""
+    measured_seconds: float | None = None
+    """Sum of all measured times, with repetitions that a sample averages; None when that is not known."""
     process_sizes: tuple[Count, ...] | None = None
     """How many of the samples each process gave, in order; None when that is not known."""
     summary: TimingSummary | None = None

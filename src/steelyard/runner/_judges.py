@@ -297,7 +297,7 @@ def completed_runs(
     for trial in trials:
         if trial.kind == "run" and not trial.is_calibration and trial.id in runs:
             own = (*judgments.get(trial.id, ()), *compared.get(trial.id, ()))
-            run = with_benchmarks(runs[trial.id], samples.get(trial.id))
+            run = with_benchmarks(runs[trial.id], samples.get(trial.id), read.plan.plan.measure)
             completed.append(msgspec.structs.replace(run, judgments=own) if own else run)
     return completed, findings
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
+import secrets
+import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -26,6 +30,7 @@ import msgspec
 from steelyard import sandbox
 from steelyard.errors import InputError, UsageError
 from steelyard.files import PLAN_TIMINGS, whole_file
+from steelyard.grading import Bounds as GradingBounds, Interpreter, TimedRun, first_difference, time_calls
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._digests import digest_of
 from steelyard.runner._execution import AGENT_LIMITS, files_below
@@ -35,7 +40,7 @@ from steelyard.runner._plan_records import Bounds, Measure, seconds_of
 from steelyard.runner._programs import program_named
 from steelyard.runner._trial_records import Trial
 from steelyard.runner._verification import TIME_LIMIT
-from steelyard.sandbox import Stay
+from steelyard.sandbox import Content, Limits, Stay
 from steelyard.sources import read_timings
 
 
@@ -74,6 +79,11 @@ _MAX_OUTPUT_CHARS = 200
 _PIN = "import os,sys;os.sched_setaffinity(0,set(map(int,sys.argv[1].split(','))));os.execvp(sys.argv[2],sys.argv[2:])"
 """Pins the command alone: who waits for it stays on the other cores."""
 Samples = dict[str, tuple[float, ...]]
+MIN_GAP_ROUNDS = 5
+GAP_FACTOR, GAP_SLACK_SECONDS = 1.2, 0.010
+"""A command may take this many times, and this much, longer than its samples add up to, compared to unchanged code."""
+MAX_TRANSPORT = 0.2
+"""Share of a timing that passing data may take."""
 Progress = Callable[[int, int, str], None]
 """Progress callback: measurements done, total, and what was measured."""
 
@@ -91,6 +101,10 @@ class MeasuredRound(Record, frozen=True, kw_only=True):
     """Seconds by benchmark, for each trial."""
     failures: dict[str, str] = msgspec.field(default_factory=dict)
     """Why a trial has no timings in this round."""
+    gaps: dict[str, float] = msgspec.field(default_factory=dict)
+    """Seconds that the command took longer than its samples add up to, where these are known."""
+    transport: dict[str, float] = msgspec.field(default_factory=dict)
+    """Largest share of passing data in the timings of a benchmark of `calls`."""
 
 
 def measure_sides(
@@ -106,6 +120,7 @@ def measure_sides(
     measure = read.plan.plan.measure
     assert measure is not None  # required for measuring
     by_task = _sides(read, folder, trials)
+    uses = {trial.id: read.use_of(trial.agent).use for trial in trials if trial.kind == "run"}
     command = _command_digest(measure)
     rounds = {task: _kept(folder.root, task, command, sides) for task, sides in by_task.items()}
     missing = [
@@ -119,29 +134,39 @@ def measure_sides(
     with measuring() if missing else nullcontext():
         for number, task in missing:
             order = list(by_task[task])
-            hidden = read.path_of(measure.hidden_of(task)) if measure.hidden else None
             Random(f"{read.plan.plan.seed}/{task}/{number}").shuffle(order)  # noqa: S311  # an order, not a secret
-            sides: dict[str, Samples] = {}
-            failures: dict[str, str] = {}
+            text = measure.folder_of(task)
+            benchmarks: dict[str, Path] = files_below(read.path_of(text)) if text is not None else {}
+            method = _Method(measure, benchmarks, secrets.token_hex(16), no_sandbox=no_sandbox, stop=stop)
+            found: dict[str, _Side | str] = {}
             for trial in order:
-                measured = _measured(measure, by_task[task][trial], hidden, no_sandbox=no_sandbox, stop=stop)
-                if isinstance(measured, str):
-                    failures[trial] = measured
-                else:
-                    sides[trial] = measured
+                found[trial] = method.side(by_task[task][trial])
                 done += 1
                 if progress is not None:
                     progress(done, total, f"{task}, round {number} of {measure.repeats}")
-            made = MeasuredRound(number=number, command=command, order=tuple(order), sides=sides, failures=failures)
+            if measure.calls is not None:
+                reference = next((each for use in (ORACLE, NOP) for each in order if uses[each] == use), None)
+                found = _compared(found, reference)
+            made = _round_of(number, command, order, found)
             _keep(folder.root, task, made)
             rounds[task].append(made)
+    findings: list[Finding] = []
+    names = {trial.id: trial.sentence for trial in trials}
     for task, kept in rounds.items():
-        _write_timings(read, folder, task, [trial for trial in trials if trial.id in by_task[task]], samples_of(kept))
-    return [finding for task, kept in rounds.items() for finding in _failed(task, kept, trials)]
+        own = [trial for trial in trials if trial.id in by_task[task]]
+        unchanged = next((trial.id for trial in own if uses[trial.id] == NOP), None)
+        checked = _check_gaps(kept, unchanged)
+        _write_timings(read, folder, task, own, checked.accepted(kept))
+        findings += _failed(task, kept, names)
+        findings += checked.findings(task, names) if measure.command is not None else ()
+        findings += _short_calls(task, kept)
+    return findings
 
 
 def _command_digest(measure: Measure) -> str:
     """Digest of the measurement method; the number of rounds is not part of it."""
+    if measure.calls is not None:
+        return digest_of("calls", measure.calls, measure.cores)
     return digest_of(measure.command, measure.format, measure.report, measure.cores, measure.hidden)
 
 
@@ -158,31 +183,181 @@ def _sides(read: PlanRead, folder: PlanFolder, trials: Iterable[Trial]) -> dict[
     return sides
 
 
-def _measured(
-    measure: Measure, work: Path, hidden: Path | None, *, no_sandbox: bool, stop: Event | None
-) -> Samples | str:
-    """Seconds by benchmark, or why there are none."""
-    program = program_named(measure.command[0])
-    command = [program.path if program else measure.command[0], *measure.command[1:]]
-    if measure.cores:
-        command = ["python3", "-I", "-S", "-c", _PIN, ",".join(map(str, measure.cores)), *command]
-    with TemporaryDirectory() as place:
-        result = sandbox.run(
-            command,
-            copy=work,
-            files=files_below(hidden) if hidden else {},
-            absent=[measure.report] if measure.report else [],
-            variables={"PATH": program.search_path} if program else {},
-            limits=Bounds().limits(seconds_of(measure.time_limit or TIME_LIMIT), default=AGENT_LIMITS),
-            readable=program.readable if program else (),
-            stay=Stay(Path(place), kept=("work",)),
-            no_sandbox=no_sandbox,
-            stop=stop,
+@dataclass(frozen=True)
+class _Side:
+    """A version of the work, measured once."""
+
+    samples: Samples
+    gap: float | None = None
+    """Seconds that the command took longer than its samples add up to; None if unknown."""
+    timed: TimedRun | None = None
+    """Calls with their results."""
+
+
+@dataclass(frozen=True)
+class _Method:
+    """How the versions of a task are measured in one round."""
+
+    measure: Measure
+    benchmarks: Mapping[str, Content]
+    seed: str
+    """Seed of the inputs of calls, which the measured code never gets."""
+    no_sandbox: bool
+    stop: Event | None
+
+    def side(self, work: Path) -> _Side | str:
+        """Measure one version; return the reason if that fails."""
+        limits = Bounds().limits(seconds_of(self.measure.time_limit or TIME_LIMIT), default=AGENT_LIMITS)
+        pinned = ["python3", "-I", "-S", "-c", _PIN, ",".join(map(str, self.measure.cores))]
+        prefix = pinned if self.measure.cores else []
+        if self.measure.command is None:
+            return self._calls(work, limits, prefix)
+        return self._command(work, self.measure.command, limits, prefix)
+
+    def _calls(self, work: Path, limits: Limits, prefix: Sequence[str]) -> _Side | str:
+        python = program_named("python3")
+        if python is None:
+            return "no python3 on PATH to call the functions with"
+        timed = time_calls(
+            self.benchmarks,
+            work,
+            seed=self.seed,
+            python=Interpreter(
+                command=(python.path, "-I", "-B"), readable=python.readable, search_path=python.search_path
+            ),
+            bounds=GradingBounds(limits=limits, no_sandbox=self.no_sandbox, stop=self.stop),
+            prefix=prefix,
         )
-        if not result.ok:
-            message = _last_line(Path(place, "stderr"))
-            return f"{result.ending}{f': {message}' if message else ''}"
-        return _samples(measure, Path(place))
+        if timed.problem is not None:
+            return timed.problem
+        return _Side({name: calls.seconds for name, calls in timed.timed.items()}, timed=timed)
+
+    def _command(self, work: Path, words: Sequence[str], limits: Limits, prefix: Sequence[str]) -> _Side | str:
+        measure = self.measure
+        program = program_named(words[0])
+        with TemporaryDirectory() as place:
+            result = sandbox.run(
+                [*prefix, program.path if program else words[0], *words[1:]],
+                copy=work,
+                files=self.benchmarks,
+                absent=[measure.report] if measure.report else [],
+                variables={"PATH": program.search_path} if program else {},
+                limits=limits,
+                readable=program.readable if program else (),
+                stay=Stay(Path(place), kept=("work",)),
+                no_sandbox=self.no_sandbox,
+                stop=self.stop,
+            )
+            if not result.ok:
+                message = _last_line(Path(place, "stderr"))
+                return f"{result.ending}{f': {message}' if message else ''}"
+            timings = _timings(measure, Path(place))
+        if isinstance(timings, str):
+            return timings
+        measured = [timing.measured_seconds for timing in timings if timing.unit == SECONDS and timing.status == "ok"]
+        known = [seconds for seconds in measured if seconds is not None]
+        gap = result.wall_seconds - math.fsum(known) if known and len(known) == len(measured) else None
+        return _Side({timing.name: values for timing in timings if (values := _seconds(timing))}, gap)
+
+
+def _compared(found: Mapping[str, _Side | str], reference: str | None) -> dict[str, _Side | str]:
+    """Replace each version with other results than the reference solution by the difference."""
+    expected = found[reference] if reference is not None else "neither unchanged code nor a reference solution"
+    compared: dict[str, _Side | str] = {}
+    for trial, side in found.items():
+        if isinstance(side, str):
+            compared[trial] = side
+        elif isinstance(expected, str):
+            compared[trial] = f"no results to compare with: {expected}"
+        else:
+            assert side.timed is not None  # measured by calls
+            assert expected.timed is not None  # as above
+            compared[trial] = first_difference(side.timed, expected.timed) or side
+    return compared
+
+
+def _round_of(number: int, command: str, order: Sequence[str], found: Mapping[str, _Side | str]) -> MeasuredRound:
+    sides = {trial: side for trial, side in found.items() if isinstance(side, _Side)}
+    shares: dict[str, float] = {}
+    for side in sides.values():
+        for name, calls in side.timed.timed.items() if side.timed is not None else ():
+            share = statistics.median(calls.transport) / statistics.median(calls.seconds)
+            shares[name] = max(share, shares.get(name, 0.0))
+    return MeasuredRound(
+        number=number,
+        command=command,
+        order=tuple(order),
+        sides={trial: side.samples for trial, side in sides.items()},
+        failures={trial: side for trial, side in found.items() if isinstance(side, str)},
+        gaps={trial: side.gap for trial, side in sides.items() if side.gap is not None},
+        transport=shares,
+    )
+
+
+@dataclass(frozen=True)
+class _CheckedGaps:
+    """Timings of a command, checked against the clock outside of its sandbox."""
+
+    rejected: dict[str, str]
+    """Reason by trial."""
+    unknown: str | None = None
+    """Why they could not be checked."""
+
+    def accepted(self, rounds: Sequence[MeasuredRound]) -> dict[str, Samples]:
+        """The samples of the trials that were not rejected."""
+        return {trial: samples for trial, samples in samples_of(rounds).items() if trial not in self.rejected}
+
+    def findings(self, task: str, names: Mapping[str, str]) -> Iterator[Finding]:
+        for trial, reason in self.rejected.items():
+            where = names.get(trial, task)
+            yield Finding(code="timings_rejected", severity="error", message=reason, where=where)
+        if self.unknown is not None:
+            message = f"the timings were not compared with the time of the command: {self.unknown}"
+            yield Finding(code="timings_not_checked", severity="info", message=message, where=f"task {task}")
+
+
+def _check_gaps(rounds: Sequence[MeasuredRound], unchanged: str | None) -> _CheckedGaps:
+    """Reject timings of a command that ran longer than they say, compared to the unchanged code.
+
+    Code that replaces the clock makes its samples smaller, but not the time that its command takes.
+    """
+    gaps: dict[str, list[float]] = {}
+    for made in rounds:
+        for trial, gap in made.gaps.items():
+            gaps.setdefault(trial, []).append(gap)
+    expected = gaps.get(unchanged or "", [])
+    if not any(made.sides for made in rounds):
+        return _CheckedGaps({})
+    if len(rounds) < MIN_GAP_ROUNDS:
+        return _CheckedGaps({}, f"{len(rounds)} rounds, at least {MIN_GAP_ROUNDS} are required")
+    if len(expected) < MIN_GAP_ROUNDS:
+        return _CheckedGaps({}, "the format does not state how long the unchanged code was measured")
+    usual = statistics.median(expected)
+    if usual < 0:
+        return _CheckedGaps({}, "the samples of the unchanged code add up to more than the time of the command")
+    limit = usual * GAP_FACTOR + GAP_SLACK_SECONDS
+    rejected = {}
+    for trial, own in gaps.items():
+        if (gap := statistics.median(own)) > limit:
+            rejected[trial] = (
+                f"the command ran {gap:.3f} s longer than its samples add up to (median of {len(own)} rounds); "
+                f"with the unchanged code {usual:.3f} s, limit {limit:.3f} s: the timings are rejected"
+            )
+    return _CheckedGaps(rejected)
+
+
+def _short_calls(task: str, rounds: Sequence[MeasuredRound]) -> Iterator[Finding]:
+    shares: dict[str, list[float]] = {}
+    for made in rounds:
+        for name, share in made.transport.items():
+            shares.setdefault(name, []).append(share)
+    for name, each in sorted(shares.items()):
+        if (share := statistics.median(each)) > MAX_TRANSPORT:
+            message = (
+                f"passing arguments and results takes {share:.0%} of the shortest timings of {name!r}, so its speedups "
+                "are lower bounds; let each call do more work"
+            )
+            yield Finding(code="calls_too_short", severity="info", message=message, where=f"task {task}")
 
 
 def _last_line(path: Path) -> str:
@@ -192,7 +367,7 @@ def _last_line(path: Path) -> str:
     return lines[-1][:_MAX_OUTPUT_CHARS] if lines else ""
 
 
-def _samples(measure: Measure, place: Path) -> Samples | str:
+def _timings(measure: Measure, place: Path) -> Sequence[Timing] | str:
     report = place / "work" / measure.report if measure.report else place / "stdout"
     # The measured code is an agent's: a link could lead to any file of this machine.
     if not report.exists() or not report.resolve().is_relative_to(place.resolve()):
@@ -203,7 +378,7 @@ def _samples(measure: Measure, place: Path) -> Samples | str:
         return error.message
     if timings.format != measure.format:
         return f"unexpected timing format {timings.format!r}; expected {measure.format!r}"
-    return {timing.name: values for timing in timings.timings if (values := _seconds(timing))}
+    return timings.timings
 
 
 def _seconds(timing: Timing) -> tuple[float, ...]:
@@ -256,8 +431,7 @@ def samples_of(rounds: Sequence[MeasuredRound]) -> dict[str, Samples]:
     return joined
 
 
-def _failed(task: str, rounds: Sequence[MeasuredRound], trials: Iterable[Trial]) -> list[Finding]:
-    names = {trial.id: trial.sentence for trial in trials}
+def _failed(task: str, rounds: Sequence[MeasuredRound], names: Mapping[str, str]) -> list[Finding]:
     findings = []
     for trial in {trial: None for made in rounds for trial in made.failures}:
         reasons = [made.failures[trial] for made in rounds if trial in made.failures]
@@ -267,12 +441,13 @@ def _failed(task: str, rounds: Sequence[MeasuredRound], trials: Iterable[Trial])
     return findings
 
 
-def with_benchmarks(run: Run, samples: Samples | None) -> Run:
+def with_benchmarks(run: Run, samples: Samples | None, measure: Measure | None) -> Run:
     """The run with its timings; as it is without any."""
     if not samples:
         return run
     timed = tuple(BenchmarkTiming(name=name, samples=values) for name, values in sorted(samples.items()))
-    return msgspec.structs.replace(run, benchmarks=timed, weak_timing=True)
+    is_weak = measure is None or measure.command is not None
+    return msgspec.structs.replace(run, benchmarks=timed, weak_timing=True if is_weak else None)
 
 
 def measured_samples(read: PlanRead, folder: PlanFolder, trials: Sequence[Trial]) -> dict[str, Samples]:
@@ -282,7 +457,10 @@ def measured_samples(read: PlanRead, folder: PlanFolder, trials: Sequence[Trial]
         return {}
     samples: dict[str, Samples] = {}
     for task, sides in _sides(read, folder, trials).items():
-        samples |= samples_of(_kept(folder.root, task, _command_digest(measure), sides))
+        rounds = _kept(folder.root, task, _command_digest(measure), sides)
+        own = [trial for trial in trials if trial.id in sides]
+        unchanged = next((trial.id for trial in own if read.use_of(trial.agent).use == NOP), None)
+        samples |= _check_gaps(rounds, unchanged).accepted(rounds)
     return samples
 
 
@@ -294,7 +472,7 @@ def _write_timings(
     attempts: dict[tuple[str, str], int] = {}
     for trial in trials:
         result = folder.result(trial.id)
-        if trial.id not in samples or result is None or result.run is None:
+        if result is None or result.run is None:
             continue
         if (use := read.use_of(trial.agent).use) in (NOP, ORACLE):
             path = place / f"{use}.json"
@@ -304,8 +482,12 @@ def _write_timings(
             *above, last = map(file_name, key[1].split("/"))
             name = f"{last}{'' if number == 1 else f'#{number}'}.json"
             path = Path(place, "agents", key[0], *above, name)
+        if trial.id not in samples:
+            path.unlink(missing_ok=True)  # of fewer rounds, which were not rejected
+            continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode_run(with_benchmarks(result.run, samples[trial.id])) + b"\n")
+        measured = with_benchmarks(result.run, samples[trial.id], read.plan.plan.measure)
+        path.write_bytes(encode_run(measured) + b"\n")
 
 
 def _agent_name(trial: Trial) -> str:

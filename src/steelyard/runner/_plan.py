@@ -15,6 +15,7 @@ import msgspec
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.grading import BENCHMARKS
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
 from steelyard.runner._adapters import adapters
@@ -247,15 +248,21 @@ def _measure_mistakes(read: PlanRead) -> Iterator[SteelyardError]:
     measure, where = read.plan.plan.measure, "[plan.measure]"
     if measure is None:
         return
-    if measure.format not in (known := [each.name for each in each_timing_format()]):
+    known = [each.name for each in each_timing_format()]
+    if measure.format is not None and measure.format not in known:
         yield UnknownNameError("format of timings", measure.format, known, where=where)
     usable = os.sched_getaffinity(0)
     if missing := sorted(set(measure.cores) - usable):
         there = ", ".join(map(str, sorted(usable)))
         yield UsageError(f"CPU core {missing[0]} is not available", where=where, hint=f"available: {there}")
-    for task in read.plan.tasks if measure.hidden else ():
-        text = measure.hidden_of(task.id)
-        yield from _path_mistakes(f"{where} hidden", read.path_of(text), text, is_folder=True)
+    for task in read.plan.tasks:
+        if (text := measure.folder_of(task.id)) is None:
+            continue
+        place, option = read.path_of(text), f"{where} {'calls' if measure.calls else 'hidden'}"
+        mistakes = list(_path_mistakes(option, place, text, is_folder=True))
+        yield from mistakes
+        if measure.calls and not mistakes and not any(place.glob(BENCHMARKS)):
+            yield UsageError(f"no benchmarks ({BENCHMARKS}) in {text!r}", where=option)
 
 
 def _repeated(what: str, names: list[str], hint: str) -> Iterator[SteelyardError]:

@@ -154,7 +154,11 @@ class Verify(Record, frozen=True, kw_only=True):
     framework: Framework | None = None
     """Test framework (default: `pytest` if the tests use it, else `unittest`)."""
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
-    """Command instead of `tests`, marked `weak_check`; without a report, exit status 0 counts as a pass."""
+    """Command instead of `tests`; without a report, exit status 0 counts as a pass. Marked `weak_check` unless the
+    agent's code runs as `program`."""
+    program: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Command that starts the program under test, in a separate sandbox with the agent's work. The checking `command`
+    then has only the files in `hidden`, reads the program's output from descriptor 3 and writes its input to 4."""
     report: str | None = None
     """Test report that the command writes; it gives the result of each test."""
     format: str | None = None
@@ -169,8 +173,8 @@ class Verify(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if (self.tests is None) == (self.command is None):
             raise ValueError("a check needs either tests or command")
-        if self.tests is not None and (self.report is not None or self.hidden is not None):
-            raise ValueError("report and hidden are for a command, not for tests")
+        if self.tests is not None and (self.report, self.hidden, self.program) != (None, None, None):
+            raise ValueError("program, report and hidden are for a command, not for tests")
 
 
 class PlanTask(Record, frozen=True, kw_only=True):
@@ -264,10 +268,13 @@ class JudgeUse(Record, frozen=True, kw_only=True):
 class Measure(Record, frozen=True, kw_only=True):
     """Speed measurement of finished work, separate from running agents."""
 
-    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    """Command that measures."""
-    format: str
-    """Format of the timings."""
+    calls: str | None = None
+    """Directory with benchmarks (`bench_*.py`), each with the name of a function of the work and a function that makes
+    its arguments; `{task}` is the task's id. The clock and the arguments are in another sandbox than the work."""
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Command that measures, instead of `calls`. Marked `weak_timing`."""
+    format: str | None = None
+    """Format of the timings of a command."""
     repeats: FromOne = 5
     """Number of measurements of each version, interleaved."""
     cores: tuple[Count, ...] = ()
@@ -280,9 +287,18 @@ class Measure(Record, frozen=True, kw_only=True):
     time_limit: str | None = None
     """Time limit of one measurement (default: ten minutes)."""
 
-    def hidden_of(self, task: str) -> str:
-        """Return the directory copied over the task's work."""
-        return (self.hidden or "").replace("{task}", task)
+    def __post_init__(self) -> None:
+        if (self.calls is None) == (self.command is None):
+            raise ValueError("a measurement needs either calls or command")
+        if self.calls is not None and (self.format, self.report, self.hidden) != (None, None, None):
+            raise ValueError("format, report and hidden are for a command, not for calls")
+        if self.command is not None and self.format is None:
+            raise ValueError("a command needs the format of its timings")
+
+    def folder_of(self, task: str) -> str | None:
+        """Return the directory with the benchmarks of the task."""
+        folder = self.calls or self.hidden
+        return None if folder is None else folder.replace("{task}", task)
 
 
 class PlanSettings(Record, frozen=True, kw_only=True):

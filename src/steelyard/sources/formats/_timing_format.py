@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -116,6 +116,15 @@ def environment_of(values: Any, keys: Iterable[str]) -> str | None:  # Any: JSON
     """Return the texts under these keys, as the environment of a measurement."""
     known = values if isinstance(values, dict) else {}
     return ", ".join(text for key in keys if (text := text_or_none(known.get(key)))) or None
+
+
+def total_seconds(samples: Sequence[float], *, times: int = 1) -> float | None:
+    """Return the sum of samples that are each the mean of so many repetitions; None without samples or if too large."""
+    try:
+        total = math.fsum(samples) * times
+    except OverflowError:
+        return None
+    return total if samples and math.isfinite(total) else None
 
 
 def finite_numbers(values: Any) -> tuple[float, ...]:  # Any: JSON values

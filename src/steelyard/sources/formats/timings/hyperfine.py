@@ -13,6 +13,7 @@ from steelyard.sources.formats._timing_format import (
     collected,
     each_timing,
     finite_numbers,
+    total_seconds,
 )
 
 
@@ -43,6 +44,7 @@ def _timing(result: dict[str, Any]) -> Timing:  # Any: JSON values
         params=params,
         status=_status(result.get("exit_codes"), measured=bool(samples) or median is not None),
         samples=samples or None,
+        measured_seconds=total_seconds(samples),
         summary=TimingSummary(median=median),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from steelyard.errors import UnreadableFileError
 from steelyard.files import amount
 from steelyard.records import DecodeError, Run, Timing, TimingSummary, decode_run, place_of
-from steelyard.sources.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
+from steelyard.sources.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, total_seconds
 
 
 def _recognizes(opened: OpenedFile) -> bool:
@@ -40,6 +40,7 @@ def _timings(run: Run) -> Iterator[Timing]:
             **place_of(benchmark.name)._asdict(),
             status="ok" if known else "missing",
             samples=benchmark.samples or None,
+            measured_seconds=total_seconds(benchmark.samples or ()),
             summary=None if benchmark.seconds is None else TimingSummary(median=benchmark.seconds),
         )
 

@@ -12,7 +12,14 @@ from typing import Any
 
 from steelyard.files import separator_of
 from steelyard.records import Finding, Rejected, Timing, place_of
-from steelyard.sources.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, finite_numbers
+from steelyard.sources.formats._timing_format import (
+    OpenedFile,
+    TimingFile,
+    TimingFormat,
+    collected,
+    finite_numbers,
+    total_seconds,
+)
 
 NAMES = ("name", "benchmark")
 SECONDS = "seconds"
@@ -81,6 +88,7 @@ def _timing(name: str, seconds: list[float]) -> Timing:
         **place_of(name)._asdict(),
         status="ok",
         samples=tuple(map(float, seconds)),
+        measured_seconds=total_seconds(seconds),
     )
 
 

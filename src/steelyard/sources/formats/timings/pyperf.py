@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from steelyard.files import text_or_none
+from steelyard.files import count, text_or_none
 from steelyard.records import SECONDS, Timing, place_of
 from steelyard.sources.formats._timing_format import (
     OpenedFile,
@@ -14,6 +15,7 @@ from steelyard.sources.formats._timing_format import (
     each_timing,
     environment_of,
     finite_numbers,
+    total_seconds,
 )
 
 _UNITS = {"second": SECONDS, "byte": "bytes", "integer": "unit"}
@@ -54,9 +56,24 @@ def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any
         unit=_UNITS.get(str(metadata.get("unit", "second")), str(metadata.get("unit"))),
         status="ok" if samples else "missing",
         samples=samples or None,
+        measured_seconds=_measured_seconds(runs, metadata) if samples else None,
         process_sizes=tuple(len(values) for values in processes) if samples else None,
         environment=environment_of(metadata, _ENVIRONMENT),
     )
+
+
+def _measured_seconds(runs: list[Any], metadata: dict[str, Any]) -> float | None:  # Any: JSON values
+    """Return the time of all loops, warm-ups and calibration included; None if the number of loops is unknown."""
+    total = 0.0
+    for run in filter(None, map(_table, runs)):
+        own = metadata | _table(run.get("metadata"))
+        values, loops, inner = _values(run), count(own.get("loops")), count(own.get("inner_loops", 1)) or 1
+        if values and loops is None:
+            return None
+        total += (total_seconds(values, times=(loops or 0) * inner)) or 0.0
+        warmups = [finite_numbers(warmup) for warmup in run.get("warmups") or () if isinstance(warmup, list)]
+        total += total_seconds([warmup[0] * warmup[1] * inner for warmup in warmups if len(warmup) == 2]) or 0.0
+    return total if math.isfinite(total) else None
 
 
 def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values

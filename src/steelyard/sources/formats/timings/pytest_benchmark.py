@@ -14,6 +14,7 @@ from steelyard.sources.formats._timing_format import (
     each_timing,
     environment_of,
     finite_numbers,
+    total_seconds,
 )
 
 _ENVIRONMENT = ("node", "python_implementation", "python_version", "machine")
@@ -47,6 +48,7 @@ def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON val
         params=params,
         status="ok" if samples or median is not None else "missing",
         samples=samples,
+        measured_seconds=total_seconds(samples or (), times=count(stats.get("iterations")) or 1),
         summary=TimingSummary(
             median=median, q25=number(stats.get("q1")), q75=number(stats.get("q3")), rounds=count(stats.get("rounds"))
         ),
