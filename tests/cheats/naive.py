@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,9 +12,10 @@ from pathlib import Path
 
 from cheats.techniques import TESTS, Cheat
 from steelyard import sandbox
-from steelyard.sandbox import Isolation, Limits, SandboxResult
+from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay
 
 LIMITS = Limits(wall_seconds=4, cpu_seconds=1)
+PYTEST_LIMITS = Limits(wall_seconds=30, cpu_seconds=10)
 REPORTING = """
 import unittest, sys
 suite = unittest.defaultTestLoader.discover(".")
@@ -29,6 +31,13 @@ sys.exit(bool(bad))
 """
 IMPORTED = "import solution, sys\nsys.exit(not (solution.add(1, 2) == 3 and solution.add(20, 22) == 42))\n"
 ALL = "import solution, sys\nsys.exit(not all(value == 3 for value in list(map(solution.add, (1, 1), (2, 2)))))\n"
+CHILD = """
+import subprocess, sys
+try:
+    import solution
+finally:
+    sys.exit(subprocess.run([sys.executable, "-m", "unittest", "-q"]).returncode)
+"""
 PARENT = "import subprocess, sys\nsubprocess.run([sys.executable, 'solution.py'])\nprint('0.0')\n"
 
 
@@ -78,6 +87,14 @@ def _stale(cheat: Cheat, isolation: Isolation) -> bool:
     return "report.xml" in result.collected and b"<failure" not in result.collected["report.xml"]
 
 
+def _link(cheat: Cheat, isolation: Isolation) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        _run(cheat, isolation, "check.py", check=REPORTING, stay=Stay(Path(folder), kept=("work",)))
+        report = Path(folder, "work", "report.xml")
+        return report.exists() and "<failure" not in report.read_text()
+
+
 def _parent(cheat: Cheat, isolation: Isolation) -> bool:
     printed = _run(cheat, isolation, "check.py", check=PARENT).stdout
     return printed.startswith(b"1.0")
@@ -100,9 +117,8 @@ def _open(cheat: Cheat, _isolation: Isolation) -> bool:
 def _pytest(cheat: Cheat, isolation: Isolation) -> bool:
     assert importlib.util.find_spec("pytest") is not None
     folders = [Path(sys.prefix), Path(sys.base_prefix)]
-    return _run(
-        cheat, isolation, "-m", "pytest", "-q", "-p", "no:cacheprovider", readable=folders, python=sys.executable
-    ).ok
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    return _run(cheat, isolation, *words, readable=folders, python=sys.executable, limits=PYTEST_LIMITS).ok
 
 
 CHECKERS: dict[str, Callable[[Cheat, Isolation], bool]] = {
@@ -110,6 +126,8 @@ CHECKERS: dict[str, Callable[[Cheat, Isolation], bool]] = {
     "report": _report,
     "stale": _stale,
     "void": _void,
+    "link": _link,
+    "child": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=CHILD).ok,
     "parent": _parent,
     "open": _open,
     "imported": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=IMPORTED).ok,

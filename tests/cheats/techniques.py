@@ -12,6 +12,8 @@ are `TESTS`; `naive` says which naive checkers it gets through, which proves tha
 - `path`: `python -m unittest` with the work directory on PYTHONPATH.
 - `submitted`: the submission's files are laid over the task's.
 - `parent`: the checker starts the code as a child in the same sandbox, and prints a score.
+- `link`: as `report`, but a report that is a link is followed after the command has ended.
+- `child`: the process that judges imports the code, then runs the tests as a child with its environment.
 - `all`: `all(map(...))` over the cases, in the process that judges.
 - `open`: no isolation, with a server on this machine that knows the answers.
 """
@@ -40,6 +42,10 @@ RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return 0\n"
 
 
+_NO_COMMANDS = frozenset({"void", "stale", "link", "child", "parent", "path", "submitted", "open", "all"})
+"""Naive checkers whose weakness a `command` check of a plan does not have."""
+
+
 @dataclass(frozen=True)
 class Cheat:
     """One technique."""
@@ -55,7 +61,7 @@ class Cheat:
     @property
     def command_verdict(self) -> str:
         """What a `command` check of a plan, with a report and a reference solution, makes of it."""
-        return "fails" if self.naive <= {"void", "stale", "parent", "path", "submitted", "open", "all"} else "marked"
+        return "fails" if self.naive <= _NO_COMMANDS else "marked"
 
 
 CHEATS: list[Cheat] = []
@@ -235,6 +241,34 @@ cheat(
     "attack the checker",
     "import os\nos.write(1, b'1.0\\n')\nos.kill(os.getppid(), 9)\nos._exit(0)",
     naive="parent",
+)
+cheat(
+    "score written into the memory of the checker",
+    "attack the checker",
+    "import os, re\nparent = os.getppid()\nwith open(f'/proc/{parent}/mem', 'r+b', 0) as memory:\n"
+    "    for line in open(f'/proc/{parent}/maps'):\n"
+    "        place = re.match('([0-9a-f]+)-([0-9a-f]+) rw', line)\n"
+    "        if place is None or '[v' in line:\n            continue\n"
+    "        start, end = (int(word, 16) for word in place.groups())\n"
+    "        memory.seek(start)\n"
+    "        for found in re.finditer(b'0[.]0\\x00', memory.read(end - start)):\n"
+    "            memory.seek(start + found.start())\n            memory.write(b'1.0')",
+    naive="parent",
+)
+cheat(
+    "link in place of the report",
+    "symlinks",
+    "import os\nos.path.lexists('report.xml') and os.remove('report.xml')\nos.symlink('kept.xml', 'report.xml')\n"
+    "os._exit(1)",
+    files={"kept.xml": ALL_PASSED},
+    naive="link",
+)
+cheat(
+    "environment of the tests",
+    "environment",
+    "import os\nos.environ['PYTHONPATH'] = 'planted'",
+    files={"planted/sitecustomize.py": "import os\nos._exit(0)"},
+    naive="child",
 )
 cheat(
     "answers from the network",
