@@ -424,10 +424,10 @@ class DeclarationError(SteelyardError):
     http_status = 500
 
 
-def said_by(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return the message of a system or library error: without its path, shortened, never empty.
 
-    >>> said_by(OSError(2, "No such file or directory", "/somewhere")), said_by(MemoryError())
+    >>> error_message(OSError(2, "No such file or directory", "/somewhere")), error_message(MemoryError())
     ('No such file or directory', 'MemoryError')
     """
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

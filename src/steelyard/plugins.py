@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from steelyard.errors import DeclarationError, SteelyardError, UsageError, said_by
+from steelyard.errors import DeclarationError, SteelyardError, UsageError, error_message
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -74,7 +74,7 @@ def _loaded(load: Callable[[], object], where: str) -> object:
     except SteelyardError as error:
         raise DeclarationError(error.message, where=_with_line(where, error.where), hint=error.hint) from error
     except Exception as error:  # code of others may raise anything, and the user must learn whose it is
-        message = f"cannot be imported: {type(error).__name__}: {said_by(error)}"
+        message = f"cannot be imported: {type(error).__name__}: {error_message(error)}"
         raise DeclarationError(message, where=_with_line(where, _line_of(error))) from error
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from steelyard import errors
-from steelyard.errors import RequestError, SteelyardError, StoreUnavailableError, UsageError, said_by
+from steelyard.errors import RequestError, SteelyardError, StoreUnavailableError, UsageError, error_message
 from steelyard.option_names import Surface, option, spell
 from steelyard.version import __version__
 
@@ -102,7 +102,7 @@ class Transport:
                 answer = self._once(method, f"{self._root}{API}{path}", body, headers)
             except (OSError, http.client.HTTPException) as error:
                 failure: SteelyardError = StoreUnavailableError(
-                    self.url, f"the server does not respond: {said_by(error)}"
+                    self.url, f"the server does not respond: {error_message(error)}"
                 )
             else:
                 if answer.status < 300:

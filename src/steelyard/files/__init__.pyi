@@ -11,12 +11,12 @@ from ._decompression import ONE_FILE as ONE_FILE, Budget as Budget, archive_kind
 from ._file_bytes import (
     HEAD_BYTES as HEAD_BYTES,
     beginning_of as beginning_of,
+    errors_as as errors_as,
     file_chunks as file_chunks,
     open_file as open_file,
     parse_json as parse_json,
     parse_toml as parse_toml,
     read_text as read_text,
-    refused_as as refused_as,
     toml_or_json as toml_or_json,
     whole_file as whole_file,
 )

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
 from typing import IO, Self
 
-from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, said_by
+from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, error_message
 from steelyard.files._decompression import (
     CHUNK,
     Budget,
@@ -150,7 +150,7 @@ class _Unreadable:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, SteelyardError):
-            raise UnreadableFileError(self._shown, f"{self._reason}: {said_by(error)}") from error
+            raise UnreadableFileError(self._shown, f"{self._reason}: {error_message(error)}") from error
 
 
 class ZipLog:

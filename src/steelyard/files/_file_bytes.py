@@ -230,7 +230,7 @@ def toml_or_json(path: Path, *, limit: Limit = TEXT_BYTES, hint: str | None = No
 
 
 @contextmanager
-def refused_as(refusal: type[UsageError | ContractError]) -> Iterator[None]:
+def errors_as(refusal: type[UsageError | ContractError]) -> Iterator[None]:
     """Raise this error in place of UnreadableFileError; InputLimitError stays."""
     try:
         yield

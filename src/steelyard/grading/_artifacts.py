@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from steelyard.errors import AbortedError, InputError, UnreadableFileError, said_by
+from steelyard.errors import AbortedError, InputError, UnreadableFileError, error_message
 from steelyard.files import ONE_FILE, Budget, extract, packing
 from steelyard.records import Rejected
 from steelyard.scratch import scratch_folder
@@ -52,7 +52,7 @@ def locate(artifacts: str, root: Path) -> Path:
         if inside and path.exists():
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise ArtifactError(f"cannot find the artifacts: {said_by(error)}") from error
+        raise ArtifactError(f"cannot find the artifacts: {error_message(error)}") from error
     if not inside:
         raise ArtifactError(
             "the artifacts are outside the directory of the submissions file",
@@ -83,7 +83,7 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
         except UnreadableFileError as error:
             raise ArtifactError(f"cannot read the artifacts: {error.message}", hint=error.hint) from error
         except OSError as error:
-            raise ArtifactError(f"cannot read the artifacts: {said_by(error)}") from error
+            raise ArtifactError(f"cannot read the artifacts: {error_message(error)}") from error
         yield Staged(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
 
 

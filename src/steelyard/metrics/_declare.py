@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
-from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, said_by
+from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, error_message
 from steelyard.formatting import UNITS_IN_CELLS
 from steelyard.metrics._words import CONSTANT, LOST, ONE, Followed, Value, as_column, exactly, library_of, weighed
 from steelyard.profiles import default_profile
@@ -338,7 +338,9 @@ def check_example(declared: Metric) -> None:
     try:
         result = declared(**declared.example.inputs)
     except Exception as error:
-        problem = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
+        problem = (
+            error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {error_message(error)}"
+        )
         message = f"{declared.name}: the example cannot be computed: {problem}"
         raise DeclarationError(message, where=declared.where) from error
     found = None if isinstance(result, Missing) else result

@@ -17,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from steelyard.errors import PriceTableError, UnknownNameError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.prices._genai_prices import GenaiPriceTable
 from steelyard.prices._price_table import ModelPrices, Period, PriceTable, Rates
 from steelyard.records import TOKEN_KINDS
@@ -227,7 +227,7 @@ def _decimal(text: str) -> Decimal:
 def read_price_file(path: Path, *, open_base: Callable[[str], PriceTable]) -> FilePriceTable:
     """Return the price table in a TOML file. `open_base` opens the price table it extends."""
     where = str(path)
-    with refused_as(PriceTableError):
+    with errors_as(PriceTableError):
         text = read_text(path, limit=TEXT_BYTES)
         if max(map(len, text.splitlines()), default=0) > MAX_LINE_BYTES:
             raise PriceTableError(f"a line must have at most {MAX_LINE_BYTES:,} characters", where=where)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from steelyard.errors import ProfileError, UnknownNameError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.records import find_non_finite, problem_text
 from steelyard.settings import TEXT_BYTES
 
@@ -136,7 +136,7 @@ def load_profile(name_or_path: str) -> Profile:
     path = Path(name_or_path)
     if path.suffix != ".toml":
         raise UnknownNameError("profile", name_or_path, shipped_profiles())
-    with refused_as(ProfileError):
+    with errors_as(ProfileError):
         values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
     profile = _profile(values, name_or_path)
     if profile.name in shipped_profiles() and profile != _shipped(profile.name):

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from steelyard.errors import AdapterError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.records import Record, problem_text, unknown_field
 from steelyard.runner._plan_records import AgentUse, ApiKind, Bounds
 from steelyard.sandbox import HOME_FOLDER, WORK_FOLDER
@@ -170,7 +170,7 @@ def _shipped() -> dict[str, Adapter]:
 
 def load_adapter(path: Path) -> Adapter:
     """Load an adapter from a TOML file; raise AdapterError if it is invalid."""
-    with refused_as(AdapterError):
+    with errors_as(AdapterError):
         values = parse_toml(read_text(path), path)
     try:
         adapter = msgspec.convert({**values, "name": path.stem}, Adapter)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.grading import BENCHMARKS
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import Missing, Record, json_schema, problem_text, unknown_field
@@ -130,7 +130,7 @@ class PlanRead:
 
 def load_plan(path: Path) -> PlanRead:
     """Read a plan from a TOML file; raise `PlanError` with every mistake in it."""
-    with refused_as(UsageError):
+    with errors_as(UsageError):
         text = read_text(path, limit=TEXT_BYTES)
         values = parse_toml(text, path)
     mistakes: list[SteelyardError] = []

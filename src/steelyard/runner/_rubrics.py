@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from steelyard.errors import UsageError
-from steelyard.files import refused_as, toml_or_json
+from steelyard.files import errors_as, toml_or_json
 from steelyard.records import Amount, Criterion, Record, problem_text, unknown_field
 
 MAX_PART_LENGTH = 120_000
@@ -63,7 +63,7 @@ class Rubric(Record, frozen=True, kw_only=True):
 
 def read_rubric(path: Path) -> Rubric:
     """Load a rubric from a TOML file; raise UsageError with location and hint if it is invalid."""
-    with refused_as(UsageError):
+    with errors_as(UsageError):
         values = toml_or_json(path)
     try:
         return msgspec.convert(values, Rubric)

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from steelyard.errors import UsageError
-from steelyard.files import refused_as, toml_or_json
+from steelyard.files import errors_as, toml_or_json
 from steelyard.records import Record, problem_text
 
 SCRIPTED = "scripted:"
@@ -58,7 +58,7 @@ class Script(Record, frozen=True, kw_only=True):
 
 def read_script(path: Path) -> Script:
     """Load a script from a TOML file; raise UsageError with location and hint if it is invalid."""
-    with refused_as(UsageError):
+    with errors_as(UsageError):
         values = toml_or_json(path)
     try:
         return msgspec.convert(values, Script)

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena._answer_parts import Receipt
 from steelyard.arena.ingest._tasks import KeptFiles
 from steelyard.arena.scoring._task_state import StoredTask, TaskState
-from steelyard.errors import said_by
+from steelyard.errors import error_message
 from steelyard.grading import ArtifactError, CriterionResult, check_all, locate, runs_commands, staged
 from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
 from steelyard.store import look_up
@@ -219,5 +219,5 @@ def _check(waiting: UncheckedSubmission, places: ArtifactPlaces, stop: Event) ->
     except ArtifactError as error:
         return Rejected(path=submission.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
-        reason = f"cannot check the artifacts: {said_by(error)}"
+        reason = f"cannot check the artifacts: {error_message(error)}"
         return Rejected(path=submission.id, reason=reason, hint="submit it again", code="not_checked")

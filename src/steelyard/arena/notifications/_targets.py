@@ -35,7 +35,7 @@ from sqlalchemy.sql import ColumnElement
 
 from steelyard.arena.notifications._events import KINDS
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.records import is_storable, problem_text
 from steelyard.settings import TEXT_BYTES
 from steelyard.store.schema import outbox, parties, submissions
@@ -263,7 +263,7 @@ def environment(variable: str, target: str) -> str:
 
 def read_targets(path: Path) -> tuple[Target, ...]:
     """The targets in a TOML file."""
-    with refused_as(UsageError):
+    with errors_as(UsageError):
         values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
     try:
         targets = msgspec.convert(values, TargetFile).targets

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from steelyard.errors import ContractError, UnknownNameError
-from steelyard.files import refused_as, toml_or_json
+from steelyard.files import errors_as, toml_or_json
 from steelyard.questions.repeatability._normalization import Level
 from steelyard.questions.repeatability._source_code import PYTHON, language_named
 from steelyard.records import MAX_NAME_BYTES, Finding, is_storable, is_too_long, problem_text
@@ -198,7 +198,7 @@ def _advice(problem: str) -> str | None:
 
 def read_contract(path: Path) -> Contract:
     """The contract in a TOML or JSON file: our own form, or SKYT's."""
-    with refused_as(ContractError):
+    with errors_as(ContractError):
         values = toml_or_json(path)
     if not isinstance(values, dict):
         raise ContractError("a contract must be a table of fields", where=str(path))

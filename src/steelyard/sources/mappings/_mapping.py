@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origi
 import msgspec
 
 from steelyard.errors import MappingError, UnknownNameError, UnreadableFileError
-from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.files import errors_as, parse_toml, read_text
 from steelyard.records import Count, Record, Run, field_meanings, json_schema, problem_text, unknown_field
 from steelyard.settings import TEXT_BYTES
 
@@ -278,7 +278,7 @@ def load_mapping(name_or_path: str | Path) -> Mapping:
         return parse_mapping(mapping_text(str(name_or_path)), str(name_or_path))
     if path.suffix != ".toml":
         raise UnknownNameError("mapping", str(name_or_path), shipped_mappings())
-    with refused_as(MappingError):
+    with errors_as(MappingError):
         text = read_text(path, limit=TEXT_BYTES)
     return parse_mapping(text, str(path))
 
