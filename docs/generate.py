@@ -22,7 +22,7 @@ from steelyard.questions import ARENA, question_named, question_names
 from steelyard.questions.compare import compare
 from steelyard.questions.doctor import EXTRAS
 from steelyard.questions.rank import rank
-from steelyard.records import FACTS, Run
+from steelyard.records import RUN_FIELDS, Run
 from steelyard.records._json_schemas import field_meanings
 from steelyard.runner import adapters
 from steelyard.server import openapi_document, routes_listed
@@ -102,7 +102,7 @@ def records_page() -> str:
             lines.append(f"| `{field.encode_name}` | {meanings[field.name]} |")
     lines += ["", "## Derived fields", "", "Metric formulas can use these fields and other metrics.", ""]
     lines += ["| field | type | meaning |", "|---|---|---|"]
-    lines += [f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in FACTS.values()]
+    lines += [f"| `{fact.name}` | {fact.kind} | {fact.meaning} |" for fact in RUN_FIELDS.values()]
     return "\n".join(lines) + "\n"
 
 

@@ -130,7 +130,7 @@ def test_the_walks_meet_every_file_that_they_name() -> None:
 @pytest.mark.parametrize(
     ("path", "test"),
     [
-        ("src/steelyard/records/_facts.py", "tests/test_facts.py"),
+        ("src/steelyard/records/_derived_fields.py", "tests/test_derived_fields.py"),
         ("src/steelyard/metrics/planted.py", "tests/test_every_metric.py"),
         ("src/steelyard/sources/formats/planted.py", "tests/test_every_format.py"),
         ("tests/samples/formats/planted/session.jsonl", "tests/test_every_format.py"),

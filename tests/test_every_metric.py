@@ -23,7 +23,7 @@ from metric_laws import (
 from steelyard.errors import UsageError
 from steelyard.metrics import Example, Input, Metric, Optional, Required, Value, catalog, metric
 from steelyard.questions.measure import GroupValue
-from steelyard.records import Missing, encode_run, run_facts, sum_in_order
+from steelyard.records import Missing, derived_fields, encode_run, sum_in_order
 from steelyard.statistics import STATISTICS
 from strategies import run_lists, runs
 
@@ -65,7 +65,7 @@ def test_plain_numbers_and_columns_give_the_same(declared: Metric, data: st.Data
 @settings(max_examples=60, deadline=None)
 @given(run=runs())
 def test_every_run_metric_stays_inside_its_bounds(run: sy.Run) -> None:
-    facts = run_facts(run)
+    facts = derived_fields(run)
     known: dict[str, Any] = {}
     for declared in RUN_METRICS:
         check_inside_bounds(declared, facts, known)

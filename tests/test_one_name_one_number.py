@@ -26,7 +26,7 @@ from steelyard.questions.analysis import _intervals
 from steelyard.questions.explain import Explanation
 from steelyard.questions.measure import Measurement, Statistics
 from steelyard.records import (
-    FACTS,
+    RUN_FIELDS,
     Action,
     Change,
     Component,
@@ -36,7 +36,7 @@ from steelyard.records import (
     Run,
     Step,
     Steps,
-    run_facts,
+    derived_fields,
 )
 from steelyard.statistics import Interval
 
@@ -108,10 +108,12 @@ def given(run: Run, unscored: str) -> dict[str, float | None]:
     """The facts and metrics of one run, as plain numbers."""
     if (run.id, unscored) not in _given:
         known: dict[str, Any] = {}
-        facts = run_facts(run)
+        facts = derived_fields(run)
         for declared in OF_RUNS:
             evaluate(declared.name, facts, profile_of(unscored), known)
-        values = {name: known.get(name, facts.get(name)) for name in (*FACTS, *(metric.name for metric in OF_RUNS))}
+        values = {
+            name: known.get(name, facts.get(name)) for name in (*RUN_FIELDS, *(metric.name for metric in OF_RUNS))
+        }
         _given[run.id, unscored] = {
             name: None if isinstance(value, Missing) else value for name, value in values.items()
         }

@@ -13,10 +13,19 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.records import FACTS, DecodeError, Missing, Rejected, content_digest, decode_run, encode_run, run_facts
+from steelyard.records import (
+    RUN_FIELDS,
+    DecodeError,
+    Missing,
+    Rejected,
+    content_digest,
+    decode_run,
+    derived_fields,
+    encode_run,
+)
 from steelyard.sources import LogFormat, head_of, recognized, run_of_row
 from steelyard.sources.formats.native_jsonl import read
-from steelyard.sources.tables._flat_files import facts_of
+from steelyard.sources.tables._flat_files import derived_columns
 from strategies import run_lists
 
 
@@ -333,7 +342,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _declared_type(column: str) -> type[pl.DataType]:
-    kinds = {name: fact.kind for fact in FACTS.values() if fact.flat for name in fact.flat.columns}
+    kinds = {name: fact.kind for fact in RUN_FIELDS.values() if fact.flat for name in fact.flat.columns}
     kinds |= {"passed": "bool", "outcome": "str"}
     return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kinds[column]]
 
@@ -356,7 +365,7 @@ def flat_values(column: str) -> st.SearchStrategy[Any]:
     return known.get(column, st.text("abc", min_size=1) if is_text else st.integers(1, 10**9))
 
 
-FLAT_COLUMNS = sorted({name for fact in FACTS.values() if fact.flat for name in (*fact.flat.columns, "task")})
+FLAT_COLUMNS = sorted({name for fact in RUN_FIELDS.values() if fact.flat for name in (*fact.flat.columns, "task")})
 
 
 @given(
@@ -372,10 +381,10 @@ def test_every_fact_of_flat_columns_is_that_of_the_record(rows: list[dict[str, A
     rows = [{"task": "t", **{name: value for name, value in row.items() if name not in left_out}} for row in rows]
     moments = {name: pl.Datetime("us", "UTC") for name in ("started_at", "ended_at") if name not in left_out}
     types = {name: moments.get(name) or _declared_type(name) for name in rows[0]}
-    found = facts_of(pl.DataFrame(rows, schema=types).lazy().with_row_index("_row")).collect()
+    found = derived_columns(pl.DataFrame(rows, schema=types).lazy().with_row_index("_row")).collect()
     for row, told in zip(rows, found.iter_rows(named=True), strict=True):
-        expected = run_facts(run_of_row(row, from_text=False))
-        for name, fact in FACTS.items():
+        expected = derived_fields(run_of_row(row, from_text=False))
+        for name, fact in RUN_FIELDS.items():
             if fact.flat is not None:
                 value = expected[name]
                 assert told.get(name) == (None if isinstance(value, Missing) else value), name

@@ -12,7 +12,7 @@ import steelyard as sy
 from steelyard.pages import write_runs
 from steelyard.questions.measure import Statistics
 from steelyard.questions.read import RunReading
-from steelyard.records import TOKEN_KINDS, Missing, Usage, add_usage, kinds_of, run_facts, submission_from_run
+from steelyard.records import TOKEN_KINDS, Missing, Usage, add_usage, derived_fields, kinds_of, submission_from_run
 from strategies import usages
 
 MODEL = "claude-sonnet-4-20250514"
@@ -88,7 +88,7 @@ def test_a_submission_takes_the_stated_total() -> None:
 
 
 def test_no_total_is_not_zero() -> None:
-    facts = run_facts(sy.Run(task="t", usage=Usage()))
+    facts = derived_fields(sy.Run(task="t", usage=Usage()))
     assert isinstance(facts["total_tokens"], Missing)
     assert isinstance(facts["stated_total_tokens"], Missing)
 

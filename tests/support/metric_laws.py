@@ -17,7 +17,7 @@ from steelyard.metrics import Metric, evaluate
 from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
 from steelyard.questions.measure import GroupValue, measure
-from steelyard.records import FACTS, Missing, Run, run_facts
+from steelyard.records import RUN_FIELDS, Missing, Run, derived_fields
 
 PROFILE = load_profile("outcome-1")
 
@@ -88,7 +88,7 @@ def check_made_from_its_inputs(declared: Metric, runs: list[Run]) -> None:
     runs = [msgspec.structs.replace(run, model=None) for run in runs]  # facts alone, nothing priced
     value = measure(runs, metrics=[declared.name]).groups[0].metrics[declared.name]
     assert isinstance(value, GroupValue)
-    rows = [{of: evaluate(of, run_facts(run), PROFILE, {}) for of in declared.needs.values()} for run in runs]
+    rows = [{of: evaluate(of, derived_fields(run), PROFILE, {}) for of in declared.needs.values()} for run in runs]
     complete = [row for row in rows if not any(isinstance(cell, Missing) for cell in row.values())]
     inputs: dict[str, Any] = {}
     for name, of in declared.needs.items():
@@ -109,12 +109,12 @@ _PLAIN: dict[str, Callable[[list[float]], float]] = {
 
 
 def _type_of(name: str) -> type[pl.DataType]:
-    kind = FACTS[name].kind if name in FACTS else "float"
+    kind = RUN_FIELDS[name].kind if name in RUN_FIELDS else "float"
     return {"str": pl.String, "bool": pl.Boolean, "int": pl.Int64, "float": pl.Float64}[kind]
 
 
 def values_of(name: str) -> st.SearchStrategy:
-    kind = FACTS[name].kind if name in FACTS else "float"
+    kind = RUN_FIELDS[name].kind if name in RUN_FIELDS else "float"
     known = {
         "bool": st.booleans(),
         "int": st.sampled_from([0, 1, 2, 3]) | st.integers(0, 10**9),

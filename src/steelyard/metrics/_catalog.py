@@ -19,7 +19,7 @@ from steelyard.metrics._declare import Example, Input, Metric, check_example, li
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, custom_input, is_custom_field, is_custom_input
+from steelyard.records import RUN_FIELDS, Missing, custom_input, is_custom_field, is_custom_input
 from steelyard.settings import METRICS_PATH
 
 
@@ -36,9 +36,13 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
     """
     if name in known:
         return known[name]
-    if name in FACTS or is_custom_input(name):
+    if name in RUN_FIELDS or is_custom_input(name):
         value = facts.get(name)
-        absent = FACTS[name].absent if name in FACTS else f"the record has no {name.replace(' as ', ' that is a ')}"
+        absent = (
+            RUN_FIELDS[name].absent
+            if name in RUN_FIELDS
+            else f"the record has no {name.replace(' as ', ' that is a ')}"
+        )
         known[name] = Missing(absent) if value is None else value
         return known[name]
     declared = catalog()[name]
@@ -148,7 +152,7 @@ class Catalog(Mapping[str, Metric]):
     def __init__(self, metrics: list[Metric]) -> None:
         by_name: dict[str, Metric] = {}
         for declared in metrics:
-            if declared.name in by_name or declared.name in FACTS:
+            if declared.name in by_name or declared.name in RUN_FIELDS:
                 raise DeclarationError(f"duplicate metric name {declared.name!r}", where=declared.where)
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
@@ -221,8 +225,8 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 continue
             if needed in metrics and needed != name:
                 graph[name].add(needed)
-            elif needed not in FACTS and not is_custom_input(needed):
-                known = [*metrics, *FACTS]
+            elif needed not in RUN_FIELDS and not is_custom_input(needed):
+                known = [*metrics, *RUN_FIELDS]
                 unknown = UnknownNameError("field or metric", needed, known, where=name)
                 raise DeclarationError(str(unknown), where=declared.where)
     try:

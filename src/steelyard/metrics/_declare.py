@@ -13,7 +13,7 @@ from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError,
 from steelyard.formatting import UNITS_IN_CELLS
 from steelyard.metrics._words import CONSTANT, LOST, ONE, Followed, Value, as_column, exactly, library_of, weighed
 from steelyard.profiles import default_profile
-from steelyard.records import FACTS, CustomKind, Missing, custom_input, is_custom_field
+from steelyard.records import RUN_FIELDS, CustomKind, Missing, custom_input, is_custom_field
 from steelyard.statistics import STATISTICS
 
 Reducer: TypeAlias = str
@@ -304,7 +304,7 @@ def _check(declared: Metric) -> None:
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
         raise DeclarationError("needs_canon and counts_outputs are for metrics of prompts")
     if declared.lower_bound is not None:
-        _check_word("field", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "bool"])
+        _check_word("field", declared.lower_bound, [name for name, fact in RUN_FIELDS.items() if fact.kind == "bool"])
     if declared.overview is not None and declared.level not in ("run", "group"):
         raise DeclarationError("only run and group metrics can be in the overview")
 
@@ -446,7 +446,7 @@ def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limi
     limits: dict[str, Limits] = {}
     for parameter, spec in declared.inputs.items():
         name = spec.of or parameter
-        fact = FACTS.get(name)
+        fact = RUN_FIELDS.get(name)
         if fact is not None and fact.kind in ("int", "float") and name not in _MOMENTS:
             limits[parameter] = NEVER_NEGATIVE
         elif name in metrics and name != declared.name and _one_number(metrics[name], declared):

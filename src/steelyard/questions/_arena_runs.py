@@ -26,9 +26,9 @@ from steelyard.records import (
     Run,
     Submission,
     custom_inputs,
+    derived_fields,
     labels_of,
     one_a_kind,
-    run_facts,
     submission_from_run,
 )
 from steelyard.settings import shown_path
@@ -128,7 +128,7 @@ def _inputs_for(run: Run, metrics: Sequence[str]) -> dict[str, float | bool] | N
     if not metrics:
         return None
     needed = dict.fromkeys(field for name in metrics for field in catalog().facts_behind(name))
-    known = run_facts(run) | custom_inputs(run.extra or {})
+    known = derived_fields(run) | custom_inputs(run.extra or {})
     return {
         field.partition(" as ")[0]: value
         for field in needed

@@ -26,22 +26,22 @@ from ._decoding import (
     own_fields as own_fields,
     repeated_finding as repeated_finding,
 )
-from ._facts import (
+from ._derived_fields import (
     CONDITIONS as CONDITIONS,
-    FACT_PARTS as FACT_PARTS,
-    FACTS as FACTS,
+    FIELD_GROUPS as FIELD_GROUPS,
     GROUP_KEYS as GROUP_KEYS,
     KEY_PARTS as KEY_PARTS,
     PROVIDED_MODEL as PROVIDED_MODEL,
+    RUN_FIELDS as RUN_FIELDS,
     VALUE_PARTS as VALUE_PARTS,
-    FactGroup as FactGroup,
+    FieldGroup as FieldGroup,
     FromColumns as FromColumns,
     Kind as Kind,
     component_column as component_column,
+    derived_fields as derived_fields,
     key_label as key_label,
     key_text as key_text,
     model_group as model_group,
-    run_facts as run_facts,
 )
 from ._findings import (
     EMPTY_FILE as EMPTY_FILE,

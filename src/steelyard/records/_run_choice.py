@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import UnknownKeyError, UnknownNameError, UnknownValueError, UsageError
 from steelyard.option_names import option as mention, spell
 from steelyard.records._custom_fields import custom_text, is_custom_field
-from steelyard.records._facts import FACT_PARTS, GROUP_KEYS, model_group
+from steelyard.records._derived_fields import FIELD_GROUPS, GROUP_KEYS, model_group
 from steelyard.records._findings import Finding
 from steelyard.records._run import tier_text
 from steelyard.records._times import as_utc
@@ -192,11 +192,11 @@ def key_of(run: Run, key: str) -> str | None:
     """The run's value of a key to group by, as text."""
     if is_custom_field(key):
         return custom_text((run.extra or {}).get(key))
-    part = FACT_PARTS[key]
+    part = FIELD_GROUPS[key]
     content = part.get(run)
     if content is None:
         return None
-    value = part.read(content)[[fact.name for fact in part.facts].index(key)]
+    value = part.read(content)[[field.name for field in part.fields].index(key)]
     return None if value is None else str(value)
 
 

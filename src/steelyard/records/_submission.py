@@ -14,7 +14,7 @@ import msgspec
 from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._custom_fields import is_custom_field
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
-from steelyard.records._facts import FACTS
+from steelyard.records._derived_fields import RUN_FIELDS
 from steelyard.records._record_types import (
     MAX_NAME_BYTES,
     MAX_VALUE,
@@ -105,8 +105,8 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
 
 def _check_inputs(inputs: dict[str, float | bool]) -> None:
     for name, value in inputs.items():
-        if name not in FACTS and not is_custom_field(name):
-            close = nearest(name[:200], FACTS)
+        if name not in RUN_FIELDS and not is_custom_field(name):
+            close = nearest(name[:200], RUN_FIELDS)
             advice = f"; did you mean {close!r}?" if close else ""
             raise ValueError(f"inputs: unknown field {name[:200]!r}{advice}")
         if not math.isfinite(value):

@@ -24,7 +24,7 @@ from metric_laws import (
     rows_of,
 )
 from steelyard.metrics import catalog
-from steelyard.records import Run, run_facts
+from steelyard.records import Run, derived_fields
 from steelyard.sources import log_formats
 from strategies import runs
 
@@ -46,7 +46,7 @@ def test_plain_numbers_and_columns_give_the_same(rows: list) -> None:
 @SETTINGS
 @given(run=runs())
 def test_the_metric_stays_inside_its_bounds(run: Run) -> None:
-    check_inside_bounds(METRIC, run_facts(run), {})
+    check_inside_bounds(METRIC, derived_fields(run), {})
 
 
 def test_the_sample_keeps_the_laws_of_formats(tmp_path: Path) -> None:

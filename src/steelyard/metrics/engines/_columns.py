@@ -10,7 +10,7 @@ import narwhals as nw
 
 from steelyard.metrics import Value, catalog, evaluate
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, is_custom_input
+from steelyard.records import RUN_FIELDS, Missing, is_custom_input
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def number_column(value: Value) -> nw.Expr:
 
 
 def _facts_behind(name: str) -> set[str]:
-    declared = None if name in FACTS or is_custom_input(name) else catalog()[name]
+    declared = None if name in RUN_FIELDS or is_custom_input(name) else catalog()[name]
     if declared is None or (declared.is_of_rows and declared.level != "run" and declared.mean_of is None):
         return {name}
     if declared.mean_of is not None:
@@ -59,7 +59,7 @@ class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
     """The facts of a table as column expressions, made when asked for."""
 
     def __init__(self, present: AbstractSet[str]) -> None:
-        self._present = (present & {*FACTS, *catalog()}) | {name for name in present if is_custom_input(name)}
+        self._present = (present & {*RUN_FIELDS, *catalog()}) | {name for name in present if is_custom_input(name)}
 
     def __getitem__(self, name: str) -> Value:
         if name not in self._present:

@@ -34,7 +34,7 @@ from steelyard.questions.explain._page import page as page, value_columns as val
 from steelyard.questions.explain._rows import explain_row
 from steelyard.questions.measure import MEASURED, Group, Measurement, TierComparison, checked_keys, measure
 from steelyard.records import (
-    FACTS,
+    RUN_FIELDS,
     TOKEN_KINDS,
     DayFinder,
     Judgment,
@@ -42,9 +42,9 @@ from steelyard.records import (
     Run,
     calls_in,
     custom_inputs,
+    derived_fields,
     is_custom_input,
     kinds_of,
-    run_facts,
 )
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.sources import PlacedRun as PlacedRun
@@ -265,7 +265,7 @@ def _place(runs: Measurable) -> str | None:
 
 
 def _all_facts(run: Run, price_table: PriceTable) -> dict[str, Any]:  # Any: facts of any type
-    facts = run_facts(run)
+    facts = derived_fields(run)
     cost = token_cost(run, price_table)
     if cost.how == "lower_bound":
         facts["cost_is_lower_bound"] = True
@@ -284,15 +284,17 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
     stated = run.provenance or {}
     if name == "weighted_score" and run.judgments:
         judged = tuple(map(_judgment, run.judgments))
-        return ExplainedValue(name=name, title=FACTS[name].meaning, inputs=judged, **value_fields(known[name]))
-    if name in FACTS:
+        return ExplainedValue(name=name, title=RUN_FIELDS[name].meaning, inputs=judged, **value_fields(known[name]))
+    if name in RUN_FIELDS:
         field = _FIELD_OF_FACT.get(name, name)
         provenance = stated.get(field)
         if name == "priced_cost_usd":
             provenance = "lower_bound" if known.get("cost_is_lower_bound") is True else "priced"
         if provenance is None and name.endswith("_tokens"):
             provenance = stated.get("usage")
-        return ExplainedValue(name=name, title=FACTS[name].meaning, provenance=provenance, **value_fields(known[name]))
+        return ExplainedValue(
+            name=name, title=RUN_FIELDS[name].meaning, provenance=provenance, **value_fields(known[name])
+        )
     if is_custom_input(name):
         return ExplainedValue(name=name.partition(" as ")[0], title="Custom field.", **value_fields(known[name]))
     declared = catalog()[name]

@@ -15,18 +15,22 @@ import msgspec
 import polars as pl
 
 from steelyard.files import parquet_frame
-from steelyard.records import DEFAULT_SCHEME, FACTS, PROVIDED_MODEL, VERDICTS, FromColumns, Run, tier_problem
+from steelyard.records import DEFAULT_SCHEME, PROVIDED_MODEL, RUN_FIELDS, VERDICTS, FromColumns, Run, tier_problem
 from steelyard.sources.formats._run_records import ALIASES
 from steelyard.sources.tables._row_batches import LINE, column_type
 
-_FACTS = {name: fact.flat for name, fact in FACTS.items() if fact.flat is not None}
+_FLAT_FIELDS = {name: fact.flat for name, fact in RUN_FIELDS.items() if fact.flat is not None}
 
 
 @cache
 def _column_types() -> dict[str, Any]:  # Any: types as msgspec describes them, each of its own class
     """What the record declares of each column that facts are had from: its type and its limits."""
     record = msgspec.inspect.type_info(Run)
-    return {column: _declared(record, column) for flat in _FACTS.values() for column in (*flat.columns, *flat.known_by)}
+    return {
+        column: _declared(record, column)
+        for flat in _FLAT_FIELDS.values()
+        for column in (*flat.columns, *flat.known_by)
+    }
 
 
 def _declared(record: Any, column: str) -> Any:  # Any: as above
@@ -122,10 +126,10 @@ def _seconds(microseconds: pl.Expr) -> pl.Expr:
     return microseconds / (microseconds * 0 + 1_000_000)
 
 
-def facts_of(frame: pl.LazyFrame) -> pl.LazyFrame:
+def derived_columns(frame: pl.LazyFrame) -> pl.LazyFrame:
     """The facts that flat columns give, as each declares it, and the line of each row."""
     names = set(frame.collect_schema().names())
-    made = {name: _fact(flat, names) for name, flat in _FACTS.items()}
+    made = {name: _fact(flat, names) for name, flat in _FLAT_FIELDS.items()}
     facts = (expr.cast(column_type(name)).alias(name) for name, expr in made.items() if expr is not None)
     return frame.select(*facts, (pl.col("_row").cast(pl.Int64) + 1).alias(LINE))
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from steelyard.prices import PriceTable, price_component, token_cost
 from steelyard.records import (
     CONTENT_BYTES,
-    FACTS,
     KEY_PARTS,
+    RUN_FIELDS,
     VALUE_PARTS,
     ComponentType,
-    FactGroup,
+    FieldGroup,
     Finding,
     Kind,
     Missing,
@@ -54,7 +54,7 @@ PLACE_COLUMNS: dict[str, type[pl.DataType]] = {
 
 def column_type(fact: str) -> type[pl.DataType]:
     """The type of a fact's column."""
-    return TYPES[FACTS[fact].kind]
+    return TYPES[RUN_FIELDS[fact].kind]
 
 
 Mask = NDArray[np.bool_]
@@ -156,24 +156,24 @@ def batch_frame(
     """
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):
-        if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none
+        if part.fields[0].name != "id":  # the place columns hold it, made from the content where the record has none
             columns += _part_columns(part, runs)
     columns += own.columns([run.extra or {} for run in runs])
     columns += _place_columns(batch)
     return pl.DataFrame(columns).with_columns(_priced_columns(runs, price_table, unpriced))
 
 
-def _part_columns(part: FactGroup, runs: Sequence[Run]) -> list[pl.Series]:
+def _part_columns(part: FieldGroup, runs: Sequence[Run]) -> list[pl.Series]:
     contents = [part.get(run) for run in runs]
     if all(value is None for value in contents):
         return []
     if part.whole:
-        return [pl.Series(part.facts[0].name, contents, dtype=column_type(part.facts[0].name), strict=False)]
+        return [pl.Series(part.fields[0].name, contents, dtype=column_type(part.fields[0].name), strict=False)]
     empty = part.empty
     read = part.read
     rows = [empty if value is None else read(value) for value in contents]
     columns = []
-    for fact, values in zip(part.facts, zip(*rows, strict=True), strict=True):
+    for fact, values in zip(part.fields, zip(*rows, strict=True), strict=True):
         series = pl.Series(fact.name, values, dtype=column_type(fact.name), strict=False)
         if series.null_count() < len(series):
             columns.append(series)

@@ -41,7 +41,7 @@ from steelyard.settings import INPUT_KEY
 from steelyard.sources.formats._log_format import LogFormat, PlacedRun, ReadItem
 from steelyard.sources.formats._run_records import column_problem, run_of_row
 from steelyard.sources.tables._duplicates import without_duplicates
-from steelyard.sources.tables._flat_files import facts_of, flat_frame, suspicious
+from steelyard.sources.tables._flat_files import derived_columns, flat_frame, suspicious
 from steelyard.sources.tables._row_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, Unpriced, batch_frame
 from steelyard.sources.tables._spool import SpillFolder, Spool, free_bytes
 
@@ -353,7 +353,7 @@ class TableBuilder:
         if rows <= self._rows_to_hold and rows * _bytes_a_row(frame) <= free_bytes() // 2:
             self._rows_to_hold -= rows
             self._spool.add_lazy(self._flat_facts(path, frame.collect().lazy(), labels))
-        elif not _stated_tokens(facts_of(frame).collect_schema().names()):
+        elif not _stated_tokens(derived_columns(frame).collect_schema().names()):
             self._spool.add_lazy(self._flat_facts(path, frame, labels))
         else:
             for start in range(0, rows, FLAT_BATCH_ROWS):
@@ -370,7 +370,7 @@ class TableBuilder:
         frame = frame.with_columns(pl.lit(value).alias(key) for key, value in labels.items() if key != "extra")
         written = frame.select("model") if "model" in frame.collect_schema().names() else None
         own = self._own.columns([labels["extra"]]) if isinstance(labels.get("extra"), dict) else []  # type: ignore[list-item] # a label's own values
-        facts = self._priced(facts_of(frame), written).with_columns(
+        facts = self._priced(derived_columns(frame), written).with_columns(
             pl.lit(str(path)).alias(PATH), *(pl.lit(series[0], series.dtype).alias(series.name) for series in own)
         )
         if self._progress:

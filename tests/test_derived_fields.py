@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from steelyard.metrics import catalog
-from steelyard.records import Missing, Run, convert_run, run_facts
+from steelyard.records import Missing, Run, convert_run, derived_fields
 from strategies import runs
 
 RUN = convert_run(
@@ -55,12 +55,12 @@ EXPECTED = {
 
 
 def test_the_facts_of_a_record_are_counted_from_its_parts() -> None:
-    facts = run_facts(RUN)
+    facts = derived_fields(RUN)
     assert {name: facts[name] for name in EXPECTED} == EXPECTED
 
 
 def test_a_part_that_the_record_does_not_have_gives_no_zero() -> None:
-    facts = run_facts(convert_run({"task": "t"}))
+    facts = derived_fields(convert_run({"task": "t"}))
     assert all(isinstance(facts[name], Missing) for name in EXPECTED)
 
 
@@ -68,6 +68,6 @@ def test_a_part_that_the_record_does_not_have_gives_no_zero() -> None:
 @given(runs())
 def test_a_run_s_verdict_is_its_pass_rate(run: Run) -> None:
     metric = catalog()["pass_rate"]
-    facts = run_facts(run)
+    facts = derived_fields(run)
     rate = metric.function(**{name: facts[name] for name in metric.inputs})
     assert run.verdict == (None if isinstance(rate, Missing) else rate == 1.0)

@@ -1,7 +1,7 @@
-"""The flat facts of a Run: what metric formulas take their inputs from.
+"""The derived fields of a Run, which are the inputs of metric formulas.
 
-A fact comes from one part of the record. Parts are declared once, below; tables, explanations and the documentation
-are derived from the declarations.
+A derived field comes from one part of the record. Parts are declared once, below; tables, explanations and the
+documentation are derived from the declarations.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ CONDITIONS: dict[str, tuple[Kind, str]] = {
     "endpoint": ("str", "Address at which the model was called."),
     "settings": ("str", "Other settings, as JSON."),
 }
-"""Conditions of a run, by the name of their fact."""
+"""Conditions of a run, by the name of their derived field."""
 
 
 def conditions_values(conditions: Conditions) -> tuple[Any, ...]:
@@ -219,7 +219,7 @@ def _without_providers(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FromColumns:
-    """How the columns of a flat file, one row a record, give a fact; a column that the file lacks is missing."""
+    """How to compute a derived field from the columns of a flat file; a column that the file lacks is missing."""
 
     way: Literal["value", "model", "sum", "total", "seconds", "between", "verdict"]
     """The column itself; the same, without providers before a model's name; the sum of those that are known; that sum,
@@ -233,34 +233,34 @@ class FromColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Field:
     """One column of the table of runs."""
 
     name: str
     kind: Kind
     meaning: str
     absent: str
-    """The reason given when the fact is missing."""
+    """The reason given when the field is missing."""
     flat: FromColumns | None = None
-    """None for a fact that only a whole record has."""
+    """None for a field that only a whole record has."""
     unstated: str = ""
     """The reason given where the record has the part, but not this value of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class FactGroup:
-    """Facts that are read from one part of a Run together."""
+class FieldGroup:
+    """Derived fields that are read from one part of a Run together."""
 
     get: Callable[[Run], Any]  # Any: each part has its own record type
-    read: Callable[[Any], tuple[Any, ...]]  # Any: one value per fact, None where it is missing
-    facts: tuple[Fact, ...]
+    read: Callable[[Any], tuple[Any, ...]]  # Any: one value per field, None where it is missing
+    fields: tuple[Field, ...]
     whole: bool = False
-    """The part is the one fact's value itself."""
+    """The part is the value of its only field."""
 
     @property
     def empty(self) -> tuple[None, ...]:
         """The values of a run that does not have the part."""
-        return (None,) * len(self.facts)
+        return (None,) * len(self.fields)
 
 
 def _simple(
@@ -271,12 +271,12 @@ def _simple(
     field: str | None = None,
     absent: str | None = None,
     flat: FromColumns | None = None,
-) -> FactGroup:
+) -> FieldGroup:
     """A field of the record, or a property of it; a field is also a column of a flat file."""
     source = field or name
     stated = FromColumns("value", (source,)) if source in Run.__struct_fields__ else None
-    fact = Fact(name, kind, meaning, absent or f"the record has no {source}", flat or stated)
-    return FactGroup(attrgetter(source), lambda value: (value,), (fact,), whole=True)
+    declared = Field(name, kind, meaning, absent or f"the record has no {source}", flat or stated)
+    return FieldGroup(attrgetter(source), lambda value: (value,), (declared,), whole=True)
 
 
 _NO_JUDGMENTS = "the record has no judgments"
@@ -300,16 +300,16 @@ def _component_meaning(type_: ComponentType, what: str) -> str:
     return f"{what.replace('_', ' ').capitalize()} of the component {type_.value}."
 
 
-KEY_PARTS: tuple[FactGroup, ...] = (
+KEY_PARTS: tuple[FieldGroup, ...] = (
     _simple("id", "str", "The run's id."),
     _simple("experiment", "str", "Name of the experiment."),
     _simple("task", "str", "Name of the task."),
     _simple("agent", "str", "Name of the agent."),
-    FactGroup(
+    FieldGroup(
         lambda run: model_group(run.model),
         lambda name: (name,),
         (
-            Fact(
+            Field(
                 "model",
                 "str",
                 "Name of the model, without a provider prefix.",
@@ -330,7 +330,7 @@ KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("outcome", "str", "Outcome of the run."),
 )
 
-VALUE_PARTS: tuple[FactGroup, ...] = (
+VALUE_PARTS: tuple[FieldGroup, ...] = (
     _simple(
         "passed",
         "bool",
@@ -339,19 +339,19 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         absent="the record has no verdict",
         flat=FromColumns("verdict", ("passed", "outcome")),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.tests,
         tests_values,
         (
-            Fact("tests_run", "int", "Number of tests run.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
-            Fact(
+            Field("tests_run", "int", "Number of tests run.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
+            Field(
                 "tests_not_passed",
                 "int",
                 "Number of tests that failed or errored.",
                 _NO_TESTS,
                 FromColumns("sum", _TEST_COUNTS[1:], known_by=_TEST_COUNTS),
             ),
-            Fact(
+            Field(
                 "tests_listed_twice",
                 "int",
                 "Number of tests listed in more than one of passed, failed and errors.",
@@ -359,22 +359,22 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             ),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.judgments,
         judgments_values,
         (
-            Fact("weighted_score", "float", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
-            Fact("judge_votes", "int", "Number of judges who voted.", _NO_JUDGMENTS),
-            Fact("judge_passes", "int", "Number of judges who voted pass.", _NO_JUDGMENTS),
-            Fact("judge_lowest_passing_score", "float", "Lowest score with a pass vote.", _NO_JUDGMENTS),
-            Fact("judge_highest_failing_score", "float", "Highest score with a fail vote.", _NO_JUDGMENTS),
-            Fact(
+            Field("weighted_score", "float", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
+            Field("judge_votes", "int", "Number of judges who voted.", _NO_JUDGMENTS),
+            Field("judge_passes", "int", "Number of judges who voted pass.", _NO_JUDGMENTS),
+            Field("judge_lowest_passing_score", "float", "Lowest score with a pass vote.", _NO_JUDGMENTS),
+            Field("judge_highest_failing_score", "float", "Highest score with a fail vote.", _NO_JUDGMENTS),
+            Field(
                 "judge_score_error",
                 "float",
                 "Largest difference between a reported and a recomputed score.",
                 _NO_JUDGMENTS,
             ),
-            Fact("judge_cost_usd", "float", "Cost of judging.", _NO_JUDGMENTS),
+            Field("judge_cost_usd", "float", "Cost of judging.", _NO_JUDGMENTS),
         ),
     ),
     _simple("stated_impl_rate", "float", "Fraction of requirements met, as reported.", field="impl_rate"),
@@ -386,11 +386,11 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         absent="the record does not have both started_at and ended_at",
         flat=FromColumns("between", ("started_at", "ended_at")),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.started_at,
         lambda moment: (as_utc(moment).timestamp(),),
         (
-            Fact(
+            Field(
                 "start_time",
                 "float",
                 "Start time, in seconds since 1970.",
@@ -399,11 +399,11 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             ),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.ended_at,
         lambda moment: (as_utc(moment).timestamp(),),
         (
-            Fact(
+            Field(
                 "end_time",
                 "float",
                 "End time, in seconds since 1970.",
@@ -413,12 +413,12 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         ),
     ),
     _simple("reported_cost_usd", "float", "Cost, as reported by the tool.", field="cost_usd"),
-    FactGroup(
+    FieldGroup(
         lambda run: run.total_usage,
         usage_values,
         (
             *(
-                Fact(
+                Field(
                     kind,
                     "int",
                     _kind_meaning(kind),
@@ -428,14 +428,14 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
                 )
                 for kind in TOKEN_KINDS
             ),
-            Fact(
+            Field(
                 "stated_total_tokens",
                 "int",
                 "Total tokens, as reported.",
                 "the record has no total tokens",
                 FromColumns("value", ("usage.total_tokens",)),
             ),
-            Fact(
+            Field(
                 "total_tokens",
                 "int",
                 "Total tokens: the sum of the kinds, or the reported total if some are unknown.",
@@ -444,12 +444,12 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             ),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         stated_and_calls,
         gaps_values,
         (
-            Fact("tokens_outside_calls", "int", "Tokens reported by the run beyond those of its calls.", _NO_CALLS),
-            Fact("tokens_beyond_usage", "int", "Tokens of the calls beyond those reported by the run.", _NO_CALLS),
+            Field("tokens_outside_calls", "int", "Tokens reported by the run beyond those of its calls.", _NO_CALLS),
+            Field("tokens_beyond_usage", "int", "Tokens of the calls beyond those reported by the run.", _NO_CALLS),
         ),
     ),
     _simple(
@@ -458,33 +458,33 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         "Whether the cost, or the token count it is priced from, is a lower bound.",
         absent=_NO_PROVENANCE,
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.provenance,
         lambda provenance: (
             provenance.get("passed") == "passes_only" or None,  # a column that few tables have
             *(provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")),
         ),
         (
-            Fact(
+            Field(
                 "lists_passes_only",
                 "bool",
                 "Whether the verdict comes from a list of passed tasks, so failed runs are unknown.",
                 "the verdict does not come from a list of passed tasks",
             ),
-            Fact("usage_is_lower_bound", "bool", "Whether the tokens are a lower bound.", _NO_PROVENANCE),
-            Fact("tool_calls_are_lower_bound", "bool", "Whether the tool calls are a lower bound.", _NO_PROVENANCE),
-            Fact("iterations_are_lower_bound", "bool", "Whether the turns are a lower bound.", _NO_PROVENANCE),
+            Field("usage_is_lower_bound", "bool", "Whether the tokens are a lower bound.", _NO_PROVENANCE),
+            Field("tool_calls_are_lower_bound", "bool", "Whether the tool calls are a lower bound.", _NO_PROVENANCE),
+            Field("iterations_are_lower_bound", "bool", "Whether the turns are a lower bound.", _NO_PROVENANCE),
         ),
     ),
     _simple("tool_calls", "int", "Number of tool calls."),
     _simple("iterations", "int", "Number of responses from the main agent's model."),
     _simple("success", "bool", "Success as claimed by the agent."),
     _simple("score", "float", "Score, as reported by the harness."),
-    FactGroup(
+    FieldGroup(
         lambda run: run.conditions,
         conditions_values,
         tuple(
-            Fact(
+            Field(
                 name,
                 kind,
                 meaning,
@@ -496,11 +496,11 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     _simple("weak_check", "bool", "Whether the agent's code could have forged the verdict."),
     _simple("weak_timing", "bool", "Whether the agent's code could have forged the timings."),
-    FactGroup(
+    FieldGroup(
         lambda run: run.flags,
         lambda flags: (len(flags),),
         (
-            Fact(
+            Field(
                 "flag_count",
                 "int",
                 "Number of observations made by the runner, such as changed tests.",
@@ -508,50 +508,50 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
             ),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.steps,
         steps_values,
         (
-            Fact(
+            Field(
                 "achieved_weighted_steps", "float", "Total weight of the expected steps that were achieved.", _NO_STEPS
             ),
-            Fact("expected_weighted_steps", "float", "Total weight of the expected steps.", _NO_STEPS),
-            Fact("achieved_steps", "int", "Number of expected steps achieved.", _NO_STEPS),
-            Fact("expected_steps", "int", "Number of expected steps.", _NO_STEPS),
+            Field("expected_weighted_steps", "float", "Total weight of the expected steps.", _NO_STEPS),
+            Field("achieved_steps", "int", "Number of expected steps achieved.", _NO_STEPS),
+            Field("expected_steps", "int", "Number of expected steps.", _NO_STEPS),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.actions,
         actions_values,
         (
-            Fact("aligned_weight", "float", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
-            Fact("action_weight", "float", "Sum of the actions' weights.", _NO_ACTIONS),
-            Fact(
+            Field("aligned_weight", "float", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
+            Field("action_weight", "float", "Sum of the actions' weights.", _NO_ACTIONS),
+            Field(
                 "goal_aligned_actions",
                 "int",
                 f"Number of actions with an alignment of {ALIGNED_FROM} or more.",
                 _NO_ACTIONS,
             ),
-            Fact("total_actions", "int", "Number of actions.", _NO_ACTIONS),
+            Field("total_actions", "int", "Number of actions.", _NO_ACTIONS),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.changes,
         changes_values,
         (
-            Fact("failed_changes", "int", "Number of changes that caused a failure.", _NO_CHANGES),
-            Fact("reverted_changes", "int", "Number of changes that were reverted.", _NO_CHANGES),
-            Fact("total_changes", "int", "Number of changes.", _NO_CHANGES),
+            Field("failed_changes", "int", "Number of changes that caused a failure.", _NO_CHANGES),
+            Field("reverted_changes", "int", "Number of changes that were reverted.", _NO_CHANGES),
+            Field("total_changes", "int", "Number of changes.", _NO_CHANGES),
         ),
     ),
-    FactGroup(
+    FieldGroup(
         lambda run: run.components,
         components_values,
         (
-            Fact("schema_tokens", "int", "Tokens of tool schemas.", _NO_COMPONENTS),
-            Fact("skill_tokens", "int", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),
+            Field("schema_tokens", "int", "Tokens of tool schemas.", _NO_COMPONENTS),
+            Field("skill_tokens", "int", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),
             *(
-                Fact(component_column(type_, what), "int", _component_meaning(type_, what), _NO_COMPONENTS)
+                Field(component_column(type_, what), "int", _component_meaning(type_, what), _NO_COMPONENTS)
                 for type_ in ComponentType
                 for what in ("input_tokens", "output_tokens")
             ),
@@ -561,40 +561,42 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
 
 _NOT_PRICED = "the tokens could not be priced"
 
-PRICED_FACTS: tuple[Fact, ...] = (
-    Fact("priced_cost_usd", "float", "Cost of the run's tokens, from the price table.", _NOT_PRICED),
-    Fact("input_price", "float", "Price per million input tokens, if the record has one.", "the record has no price"),
-    Fact("output_price", "float", "Price per million output tokens, if the record has one.", "the record has no price"),
+PRICED_FIELDS: tuple[Field, ...] = (
+    Field("priced_cost_usd", "float", "Cost of the run's tokens, from the price table.", _NOT_PRICED),
+    Field("input_price", "float", "Price per million input tokens, if the record has one.", "the record has no price"),
+    Field(
+        "output_price", "float", "Price per million output tokens, if the record has one.", "the record has no price"
+    ),
     *(
-        Fact(component_column(type_, "cost_usd"), "float", f"Cost of {type_.value} tokens.", _NOT_PRICED)
+        Field(component_column(type_, "cost_usd"), "float", f"Cost of {type_.value} tokens.", _NOT_PRICED)
         for type_ in ComponentType
     ),
 )
 
-KEY_FACTS: tuple[Fact, ...] = tuple(fact for part in KEY_PARTS for fact in part.facts)
-VALUE_FACTS: tuple[Fact, ...] = (*(fact for part in VALUE_PARTS for fact in part.facts), *PRICED_FACTS)
-FACTS: dict[str, Fact] = {fact.name: fact for fact in (*KEY_FACTS, *VALUE_FACTS)}
+KEY_FIELDS: tuple[Field, ...] = tuple(field for part in KEY_PARTS for field in part.fields)
+VALUE_FIELDS: tuple[Field, ...] = (*(field for part in VALUE_PARTS for field in part.fields), *PRICED_FIELDS)
+RUN_FIELDS: dict[str, Field] = {field.name: field for field in (*KEY_FIELDS, *VALUE_FIELDS)}
 
-FACT_PARTS: dict[str, FactGroup] = {fact.name: part for part in (*KEY_PARTS, *VALUE_PARTS) for fact in part.facts}
-"""The part of the record that each fact is read from."""
+FIELD_GROUPS: dict[str, FieldGroup] = {field.name: part for part in (*KEY_PARTS, *VALUE_PARTS) for field in part.fields}
+"""The part of the record that each field is read from."""
 
 GROUP_KEYS: tuple[str, ...] = (
-    *(fact.name for fact in KEY_FACTS if fact.name != "id"),
+    *(field.name for field in KEY_FIELDS if field.name != "id"),
     *(name for name, (kind, _) in CONDITIONS.items() if kind == "str" and name != "settings"),
 )
 """What runs can be grouped by."""
 
 
-def run_facts(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Missing where there is no value
-    """The facts of one run, with the reason for each that is missing. Priced facts are added by the price table."""
-    facts: dict[str, Any] = {}
+def derived_fields(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Missing where there is no value
+    """Return the derived fields of one run, with the reason for each that is missing. Price tables add others."""
+    values_by_name: dict[str, Any] = {}
     for part in (*KEY_PARTS, *VALUE_PARTS):
         content = part.get(run)
         values = part.empty if content is None else part.read(content)
-        for fact, value in zip(part.facts, values, strict=True):
-            absent = fact.absent if content is None or not fact.unstated else fact.unstated
-            facts[fact.name] = Missing(absent) if value is None else value
-    return facts
+        for field, value in zip(part.fields, values, strict=True):
+            absent = field.absent if content is None or not field.unstated else field.unstated
+            values_by_name[field.name] = Missing(absent) if value is None else value
+    return values_by_name
 
 
 def key_text(value: str | int | None) -> str:
