@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ PARTS = {
 """Sessions with a subagent, in all the files that the tool writes of one."""
 TURNS = {"claude-code/compacted.jsonl": {4, 5}, "codex-exec/stream.jsonl": {6}}
 """Records after which a turn is over: a log that is cut there is that of a shorter session."""
+UNLINKED = ("aider", "cline", "gemini-cli", "openhands", "codex/answers.jsonl")
+"""Logs whose lines neither name the line that they follow nor state a running total: a lost line does not show."""
 CALLS = {"claude-code": 6, "cline": 5, "codex": 6, "copilot-cli": 5, "gemini-cli": 5, "qwen-code": 6}
 """How many calls the model answered."""
 INPUT = {name: 12_000 * calls + 2**calls - 1 for name, calls in CALLS.items()}
@@ -87,6 +90,92 @@ def test_any_part_of_a_session_is_a_lower_bound(name: str, tmp_path: Path) -> No
             check_bound(run, whole)
     for path in files_of(name, tmp_path):
         check_cut_records(path, files_of(name, tmp_path), tmp_path / "cut")
+
+
+LINES = [path for path in SESSIONS if path.suffix == ".jsonl"]
+by_lines = pytest.mark.parametrize("path", LINES, ids=lambda path: path.relative_to(SAMPLES).as_posix())
+
+
+@by_lines
+def test_a_line_written_twice_is_counted_once(path: Path, tmp_path: Path) -> None:
+    if path.relative_to(SAMPLES).parts[0] == "openhands":
+        pytest.skip("each line is an attempt; a finding names those that are alike")
+    lines = path.read_bytes().splitlines(keepends=True)
+    written_twice = [[*lines[:-1], lines[-1].rstrip(b"\n") + b"\n", line] for line in lines]
+    written_twice.append([line for each in lines for line in (each.rstrip(b"\n") + b"\n",) * 2])
+    for changed in written_twice:
+        check_changed(path, changed, tmp_path)
+
+
+@by_lines
+def test_a_lost_line_is_a_lower_bound(path: Path, tmp_path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    linked = not path.relative_to(SAMPLES).as_posix().startswith(UNLINKED)
+    for number in range(1, len(lines) - 1):
+        check_changed(path, [*lines[:number], *lines[number + 1 :]], tmp_path, shows=linked)
+
+
+def check_changed(path: Path, lines: list[bytes], folder: Path, *, shows: bool = True) -> None:
+    """A log of which lines were changed has no more tokens than the whole, and fewer are not called known."""
+    whole = outcome_of_paths([path])
+    changed = folder / path.relative_to(SAMPLES)
+    changed.parent.mkdir(parents=True, exist_ok=True)
+    changed.write_bytes(b"".join(lines))
+    runs = outcome_of_paths([changed])
+    read, most = (_read_and_written(each) for each in (runs, whole))
+    assert read[0] <= most[0], (read, most)
+    assert read[1] <= most[1], (read, most)
+    words = {(run.provenance or {})["usage"] for run in runs}
+    assert read == most or not shows or words <= {"lower_bound", "unknown"}, (words, read, most)
+
+
+def _read_and_written(runs: list[Run]) -> tuple[int, int]:
+    """What the model read, cached or not, and what it wrote."""
+    tokens = [tokens_by_kind(run) for run in runs]
+    written = sum(each["output_tokens"] for each in tokens)
+    return sum(sum(each.values()) for each in tokens) - written, written
+
+
+TOGETHER = {
+    "claude-code": ("session.jsonl", "compacted.jsonl"),
+    "codex": ("rollout.jsonl", "fork.jsonl"),
+    "codex-exec": ("stream.jsonl", "subagent.jsonl"),
+    "copilot-cli": ("events.jsonl", "subagent/events.jsonl"),
+    "gemini-cli": ("session.jsonl", "subagent/chats/session-2026-11-19T04-42-9e310000.jsonl"),
+    "qwen-code": ("chat.jsonl", "compression.jsonl"),
+}
+"""Two sessions of a format."""
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_logs_in_one_file_are_two_sessions(name: str, order: int, tmp_path: Path) -> None:
+    paths = [SAMPLES / name / part for part in TOGETHER[name]][::order]
+    together = tmp_path / "together.jsonl"
+    together.write_bytes(b"".join(path.read_bytes().rstrip(b"\n") + b"\n" for path in paths))
+    expected = {run.id: tokens_by_kind(run) for run in outcome_of_paths(paths)}
+    assert {run.id: tokens_by_kind(run) for run in outcome_of_paths([together])} == expected
+
+
+def test_lines_of_two_codex_threads_are_lower_bounds(tmp_path: Path) -> None:
+    for name, parts in {"codex": TOGETHER["codex"], "codex-exec": TOGETHER["codex-exec"]}.items():
+        paths = [SAMPLES / name / part for part in parts]
+        mixed = tmp_path / name
+        lines = zip_longest(*(path.read_bytes().splitlines() for path in paths), fillvalue=b"")
+        mixed.write_bytes(b"\n".join(line for pair in lines for line in pair if line) + b"\n")
+        most = sum(sum(tokens_by_kind(run).values()) for run in outcome_of_paths(paths))
+        runs = outcome_of_paths([mixed])
+        assert sum(sum(tokens_by_kind(run).values()) for run in runs) <= most
+        assert {(run.provenance or {})["usage"] for run in runs} <= {"lower_bound", "unknown"}
+
+
+def test_output_of_a_killed_copilot_belongs_to_its_session(tmp_path: Path) -> None:
+    paths = files_of("copilot-cli", tmp_path)
+    for path, kept in zip(paths, (4, 12), strict=True):
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+    (run,) = outcome_of_paths(paths)
+    assert run.id is not None
+    assert (run.provenance or {})["usage"] in ("lower_bound", "unknown")
 
 
 def check_bound(run: Run, whole: Run) -> None:

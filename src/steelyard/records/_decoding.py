@@ -79,7 +79,8 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
         raise _nameless_key()
     known = values
     if not values.keys() <= _FIELDS:
-        plain = own_fields(values)
+        others = values.keys() - _FIELDS
+        plain = own_fields(values) if any(key[:2] != "x_" for key in others) else {}
         own = {plain.get(key, key): values[key] for key in values if key[:2] == "x_" or key in plain}
         known = {**{key: values[key] for key in values if key[:2] != "x_" and key not in plain}, "x_": own}
     try:

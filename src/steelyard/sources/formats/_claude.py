@@ -132,7 +132,8 @@ def account_of(states: Sequence[CostState]) -> tuple[list[Call], float | None, P
 
     The counters continue where a session is resumed; one that falls was reset.
     """
-    final = [state for state, after in pairwise([*states, CostState()]) if after.tokens < state.tokens]
+    once = [state for place, state in enumerate(states) if state not in states[:place]]  # a line may be written twice
+    final = [state for state, after in pairwise([*once, CostState()]) if after.tokens < state.tokens]
     totals = [
         Call(model=label(model), usage=used.disjoint(), summed=True)
         for state in final

@@ -71,6 +71,8 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of calls that the log itself marks as copied from another session."""
     doubtful: tuple[str, ...] = ()
     """Ids of calls whose output tokens are a placeholder."""
+    marks: tuple[str, ...] = ()
+    """Ids of other entries that all logs of the session contain, for a log that does not name the session."""
     parent: str | None = None
     """The session that started this one, where a subagent has a log of its own."""
     patch: str | None = None

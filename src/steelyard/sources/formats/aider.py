@@ -7,6 +7,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from steelyard.files import document, label, records
 from steelyard.records import (
@@ -105,11 +106,17 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 def _launches(path: Path) -> Iterator[ReadItem]:
     events: list[Event] = []
+    sent: set[tuple[Any, ...]] = set()  # Any: a time and properties
     start = 1
     for item in records(path, _EVENT):
         if not isinstance(item, tuple):
             yield item
             continue
+        if item[1].event == "message_send" and item[1].properties:
+            key = (item[1].time, *astuple(item[1].properties))
+            if key in sent:
+                continue  # a line may be written twice
+            sent.add(key)
         if item[1].event == "launched" and events:
             yield from _launch(events, path, start)
             events, start = [], item[0]

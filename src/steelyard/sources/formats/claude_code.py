@@ -67,6 +67,8 @@ CREATED = b'"create"'
 SPAWNED = b'"agentId":"'
 COST_STATE = b'"cost-state"'
 USER = b'"type":"user"'
+OWN_ID, PARENT_ID = b'"uuid":"', b'"parentUuid":"'
+ID_BYTES = 36
 COMPACTION = b'"subtype":"compact_boundary"'
 CUT_OFF = (b'"subtype":"api_error"', b'"text":"[Request interrupted by user]"')
 """In lines about an answer that did not come, or not as a whole."""
@@ -105,6 +107,16 @@ class Lines:
         self._states: list[tuple[int, bytes]] = []
         self._notices: list[tuple[int, bytes]] = []
         self._asked: list[tuple[int, bytes]] = []
+        self._own_ids: set[bytes] = set()
+        self._parent_ids: set[bytes] = set()
+
+    def is_broken(self, session: str) -> bool:
+        """Whether a line of the session follows one that the file lacks."""
+        if self.counted:
+            return not self._parent_ids <= self._own_ids
+        lost = _ids_after(PARENT_ID, self.data) - _ids_after(OWN_ID, self.data)
+        name = b'"sessionId":"%s"' % session.encode()
+        return any(name in line for parent in lost for _, line in _lines_with(self.data, PARENT_ID + parent))
 
     def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
         """Yield lines from a place on that may have the session's totals, with their own places."""
@@ -136,6 +148,8 @@ class Lines:
         if self.path.stat().st_size > WHOLE_BYTES:
             for number, line in numbered_lines(self.path):
                 self.counted = self.start = number
+                self._own_ids |= _ids_after(OWN_ID, line)
+                self._parent_ids |= _ids_after(PARENT_ID, line)
                 if CREATED in line:
                     self.created.append(line)
                 if COST_STATE in line:
@@ -182,6 +196,10 @@ class Lines:
             self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
         if self.delegating:
             self.spawned += [line for _, line in _lines_with(self.data, SPAWNED, start, end)]
+
+
+def _ids_after(key: bytes, data: bytes) -> set[bytes]:
+    return {rest[:ID_BYTES].partition(b'"')[0] for rest in data.split(key)[1:]}
 
 
 def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -437,18 +455,21 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         call.characters += len(content)
         return
     for block in content:
-        if block.type == "tool_use":
+        kind = block.type
+        if kind == "tool_use":
+            written = block.input
             call.calls_tool = True
             if block.id is not None:
                 session.tools[block.id] = None
-            if block.name == WRITING:
+            name = block.name
+            if name == WRITING:
                 lines.writing = True
-            elif block.name in DELEGATING:
+            elif name in DELEGATING:
                 lines.delegating = True
-        if not call.final:
-            for written in (block.text, block.thinking, block.input):
-                if written is not ABSENT:
-                    call.characters += len(memoryview(written))
+        else:
+            written = block.text if kind == "text" else block.thinking
+        if not call.final and written is not ABSENT:
+            call.characters += len(memoryview(written))
 
 
 def _note_result(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
@@ -547,13 +568,13 @@ def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
         is_subagent=is_subagent,
         started=() if rows is not None else tuple(session.spawned),
         contains=tuple(sorted(contains)),
-        unfinished=_unfinished(session, lines, has_account=rows is not None),
+        unfinished=_unfinished(key, session, lines, has_account=rows is not None),
         notes=split_contradiction(path, _unsplit(session)),
     )
 
 
-def _unfinished(session: SessionSoFar, lines: Lines, *, has_account: bool) -> bool:
-    """Whether the session shows no end, or calls whose tokens are neither in its messages nor in its account."""
+def _unfinished(key: str, session: SessionSoFar, lines: Lines, *, has_account: bool) -> bool:
+    """Whether the session shows no end, or has calls whose tokens are neither in its messages nor in its account."""
     if session.last is None:
         return False
     if not has_account:
@@ -564,7 +585,9 @@ def _unfinished(session: SessionSoFar, lines: Lines, *, has_account: bool) -> bo
     since = session.states[-1][0] if has_account else 0
     if any(_is_notice(line) for line in lines.notices(COMPACTION, since)):
         return True
-    return any(_is_notice(line) for word in CUT_OFF for line in lines.notices(word))
+    if any(_is_notice(line) for word in CUT_OFF for line in lines.notices(word)):
+        return True
+    return not has_account and lines.is_broken(key)
 
 
 def _waits(session: SessionSoFar, lines: Lines) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from steelyard.files import document, label
 from steelyard.records import (
@@ -331,7 +331,12 @@ def _printed(events: list[Event], path: Path) -> RunPart:
     model = result.model if result else None
     provider = model.provider if model else None
     inner = [event.event for event in events if event.event is not None]
-    used = [event.used.disjoint(provider) for event in inner if event.type == "usage"]
+    stated = {  # each once, for a line may be written twice
+        (event.ts, *astuple(event.event.used)): event.event.used
+        for event in events
+        if event.event is not None and event.event.type == "usage"
+    }
+    used = [tokens.disjoint(provider) for tokens in stated.values()]
     usage = max(_counted(total, provider), add_usage(used), key=tokens_in)  # the total is without subagents
     rounds = sum(event.type == "iteration_end" for event in inner)
     tools = dict.fromkeys(event.tool_call_id for event in inner if event.tool_call_id)
@@ -355,8 +360,8 @@ def _printed(events: list[Event], path: Path) -> RunPart:
         iterations=result.iterations or None if result else None,
         success=None if result is None else failure is None,
     )
-    stated = sum(tokens_in(call) > 0 for call in used)
-    return replace(part, unfinished=result is None or 0 < stated < rounds)
+    calls = sum(tokens_in(call) > 0 for call in used)
+    return replace(part, unfinished=result is None or 0 < calls < rounds)
 
 
 def _ending(word: str | None, error: Any) -> Failure | None:  # Any: text, or an error object

@@ -122,6 +122,18 @@ class Info(msgspec.Struct):
     """The counters of a `token_count` event."""
 
     total: Tokens | None = msgspec.field(name="total_token_usage", default=None)
+    last: Tokens | None = msgspec.field(name="last_token_usage", default=None)
+    """Of the last call alone."""
+
+    @property
+    def is_of_one_call(self) -> bool:
+        """Whether the total is that of one call, as after the counter was started again."""
+        return self.total is not None and _is_same(self.total, self.last)
+
+
+def _is_same(tokens: Tokens, last: Tokens | None) -> bool:
+    """Whether the tokens are those of the last call, as far as that is stated."""
+    return last is None or (tokens.input_tokens, tokens.output_tokens) == (last.input_tokens, last.output_tokens)
 
 
 class Trouble(msgspec.Struct):
@@ -193,6 +205,7 @@ class Line(msgspec.Struct):
     """A line of either layout; the older one has no payload."""
 
     timestamp: str | None = None
+    ordinal: int | None = None
     type: str | None = None
     payload: Payload | None = None
     id: str | None = None
@@ -214,6 +227,7 @@ class Item(Payload):
 class StepLine(Item):
     """A line with an item, or in the older layout the item itself."""
 
+    ordinal: int | None = None
     payload: Item | None = None
     record_type: str | None = None
 
@@ -235,6 +249,8 @@ _SPAWNED = msgspec.json.Decoder(Spawned)
 class Thread:
     """One rollout while its lines are read."""
 
+    line: int | None = None
+    """The line it begins in, where it is not the first of the file."""
     id: str | None = None
     parent: str | None = None
     replays: bool = False
@@ -250,6 +266,10 @@ class Thread:
     last: datetime | None = None
     total: Tokens = field(default_factory=Tokens)
     seen: Tokens | None = None
+    before_restart: Tokens | None = None
+    """The total at which the counter was started again."""
+    stated: set[tuple[Any, ...]] = field(default_factory=set)  # Any: a time and counts
+    """Each total with the time it was stated at."""
     calls: list[Call] = field(default_factory=list)
     answers: dict[str, tuple[Payload, str | None, datetime | None]] = field(default_factory=dict)
     """What the newest clients write of each answer, with its model and time; used where no running total is stated."""
@@ -274,6 +294,10 @@ class Thread:
     spawned: dict[str, None] = field(default_factory=dict)
     """The subagents' threads."""
     legacy: bool = False
+    ordinals: set[int] = field(default_factory=set)
+    """The numbers that newer clients give the lines."""
+    is_begun: bool = False
+    """Whether it has lines other than those about threads."""
 
     @property
     def unfinished(self) -> bool:
@@ -284,11 +308,30 @@ class Thread:
         """
         is_lost = self.lost or (bool(self.answers) and self.repeats > 2 * self.compactions)
         is_open = self.expects_answer if self.is_turn_open is None else self.is_turn_open
-        return is_lost or self.unpaid or is_open
+        lacks_lines = bool(self.ordinals) and len(self.ordinals) <= max(self.ordinals) - min(self.ordinals)
+        return is_lost or lacks_lines or self.unpaid or is_open
+
+    def is_followed_by(self, line: Line | StepLine) -> bool:
+        """Whether another rollout begins with the line, as where several were written to one file.
+
+        A replayed thread is older than this one, and precedes what this one did itself.
+        """
+        if line.type == "session_meta" and line.payload is not None:
+            other, born = line.payload.id, moment(line.payload.timestamp)
+        else:
+            other, born = (None if line.type or line.payload else line.id), None
+        if self.id is None or other in (None, self.id):
+            return False
+        if born is not None and self.born is not None and born.replace(microsecond=0) > self.born:
+            return True
+        return (self.turn_is_copied is False or bool(self.calls)) if self.replays else self.is_begun
 
     def take(self, line: Line | StepLine) -> None:
         """Takes one line."""
         at = moment(line.timestamp)
+        self.is_begun = self.is_begun or line.type != "session_meta"
+        if line.ordinal is not None:
+            self.ordinals.add(line.ordinal)
         if line.type == "session_meta" and line.payload is not None:
             self._meta(line.payload, at)
         if at is not None and not (self.replays and self.born is not None and at < self.born):
@@ -335,7 +378,7 @@ class Thread:
             if answer.usage is not None:
                 self._add(answer.usage, at, answer.response_id)
             elif answer.thread_token_usage is not None:
-                self._count(answer.thread_token_usage, at)
+                self._count(Info(answer.thread_token_usage), at)
 
     def _legacy(self, line: Line | StepLine) -> None:
         if self.id is None and line.id and line.type is None:
@@ -346,7 +389,7 @@ class Thread:
 
     def _meta(self, meta: Payload, at: datetime | None) -> None:
         if self.id is not None:
-            self.replays = True  # a second one is the parent's, copied with its history
+            self.replays = self.replays or meta.id != self.id  # another is the parent's, copied with its history
             return
         self.id = meta.id
         self.cwd = meta.cwd
@@ -370,7 +413,9 @@ class Thread:
 
     def _event(self, event: Payload, at: datetime | None) -> None:
         if event.type == "token_count" and event.info is not None and event.info.total is not None:
-            self._count(event.info.total, at)
+            if self._is_repeated(event.info.total, at):
+                return
+            self._count(event.info, at)
             self.repeats += not _limits_in(event.rate_limits) and not self._copied(at)
         elif event.type == "task_started":
             self.turn_failed = False
@@ -398,15 +443,33 @@ class Thread:
                 if isinstance(change, dict) and ("add" in change or change.get("type") == "add"):
                     self.created[path] = None
 
-    def _count(self, total: Tokens, at: datetime | None) -> None:
-        before = self.seen
-        self.seen = total
-        if self._copied(at):
-            return
+    def _is_first_own(self, at: datetime | None) -> bool:
+        """Whether the count is the first after those of the other thread."""
+        return self.replays and not self.calls and not self._copied(at)
+
+    def _is_repeated(self, total: Tokens, at: datetime | None) -> bool:
+        """Whether the line is one from further up, written again."""
+        key = (at, *_values(total))
+        known = key in self.stated
+        self.stated.add(key)
+        return known and at is not None and total != self.seen
+
+    def _count(self, info: Info, at: datetime | None) -> None:
+        total, before = info.total or Tokens(), self.seen
         step = total if before is None else total.minus(before)
+        if step is None and info.is_of_one_call:
+            self.before_restart, step = before, total
+        elif self.before_restart is not None and step is not None and not _is_same(step, info.last):
+            step = total.minus(self.before_restart) or step  # the counter that had been started again goes on
+            self.lost = True
+        elif self._is_first_own(at) and step is not None and info.last and not _is_same(step, info.last):
+            step, self.lost = info.last, True  # what is between belongs to the other thread, or to a lost line
         if step is None:
-            step = total
-        self._add(step, at)
+            self.lost = self.lost or not self._copied(at)  # an earlier line, or one of another thread
+            return
+        self.seen = total
+        if not self._copied(at):
+            self._add(step, at)
 
     def _add(self, step: Tokens, at: datetime | None, response: str | None = None) -> None:
         if any(_values(step)):
@@ -454,29 +517,34 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """The thread of the file."""
+    """The thread of the file, or the threads where several rollouts were written to it."""
     thread = Thread()
     name = str(path)
     for item in records(path, _LINE):
         if not isinstance(item, tuple):
             yield item
-        else:
-            thread.take(item[1])
+            continue
+        if thread.is_followed_by(item[1]):
+            yield _ended(thread, name)
+            thread = Thread(line=item[0])
+        thread.take(item[1])
+    yield _ended(thread, name)
+
+
+def _ended(thread: Thread, name: str) -> ReadItem:
     thread.settle()
-    if thread.id is None:
-        yield Rejected(
-            path=name, reason="no session_meta line with a thread id", hint="the beginning of the file is missing"
-        )
-        return
-    yield _part(thread, name)
+    if thread.id is not None:
+        return _part(thread, name)
+    hint = "the beginning of the file is missing"
+    return Rejected(path=name, reason="no session_meta line with a thread id", hint=hint)
 
 
 MAX_HELD = 64
 """Steps that wait for the tokens of the answer that they are part of."""
 
 
-def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
-    """Yield the steps of the thread itself, without the history that it replays.
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a thread itself, without the history that it replays.
 
     The tokens of an answer follow its items: they are on the last of these.
     """
@@ -486,8 +554,14 @@ def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG00
             yield item
             continue
         number, line = item
+        if thread.is_followed_by(line):
+            yield from held
+            held.clear()
+            thread, tokens = Thread(), _TokensOfSteps()
         thread.take(line)
         at = moment(line.timestamp)
+        if session not in (None, thread.id):
+            continue
         used = tokens.of(thread)
         if used is not None:
             if not held:
@@ -620,6 +694,7 @@ def _part(thread: Thread, path: str) -> RunPart:
     return RunPart(
         run=run,
         path=path,
+        line=thread.line,
         role="session",
         tool_ids=tuple(thread.tools),
         parent=label(thread.parent),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -63,13 +64,21 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """Yield the thread of the stream."""
+    """Yield the thread of the stream, or the threads of several streams in one file."""
     events = yield from all_records(path, _EVENT)
     thread = next((event.thread_id for event in events if event.thread_id), None)
     if thread is None:
         yield Rejected(path=str(path), reason="no thread.started event with a thread id")
         return
-    yield _part(thread, events, str(path))
+    threads: dict[str, list[Event]] = {}
+    for event in events:
+        thread = event.thread_id or thread
+        threads.setdefault(thread, []).append(event)
+    # Where a thread has no turn, two streams were written at once, and turns are in the other's.
+    mixed = len(threads) > 1 and not all(any(event.type == "turn.started" for event in own) for own in threads.values())
+    for name, own in threads.items():
+        part = _part(name, own, str(path))
+        yield msgspec.structs.replace(part, unfinished=True) if mixed else part
 
 
 def _part(thread: str, events: list[Event], path: str) -> RunPart:
@@ -120,10 +129,13 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
 
 
 def _unfinished(events: list[Event]) -> bool:
-    """Whether a turn began after the last total, or an answer was lost and asked for again."""
+    """Whether a turn began after the last total, an answer was lost and asked for again, or totals are missing."""
     turns = [event.type for event in events if event.type in {"turn.started", "turn.completed", "turn.failed"}]
     retried = any(event.type == "error" and "stream disconnected" in (event.message or "") for event in events)
-    return retried or turns[-1:] != ["turn.completed"]
+    totals = [event.usage for event in events if event.type == "turn.completed" and event.usage]
+    foreign = turns.count("turn.completed") > turns.count("turn.started")  # those of another stream
+    falls = any(after.minus(before) is None for before, after in pairwise(totals))
+    return retried or foreign or falls or turns[-1:] != ["turn.completed"]
 
 
 def _failure(events: list[Event]) -> Failure | None:

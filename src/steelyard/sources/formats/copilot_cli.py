@@ -22,6 +22,7 @@ from steelyard.sources.formats._run_values import (
     disjoint_usage,
     failure_of,
     folder_name,
+    itemized,
     run_from,
     span_of,
     token_contradiction,
@@ -30,6 +31,7 @@ from steelyard.sources.formats._run_values import (
 NAME = "copilot-cli"
 KEPT = "events.jsonl"
 """What the file of a session is called, in a folder that is called after the session."""
+STARTED = "session.start"
 SUBJECTS = ("session", "assistant", "user", "system", "tool", "model", "subagent")
 """What the first half of an event's type names: `session.start`, `assistant.message`."""
 
@@ -99,6 +101,9 @@ class Event(msgspec.Struct):
     """One line; the last that is printed has its fields outside `data`."""
 
     type: str
+    id: str | None = None
+    parent: str | None = msgspec.field(name="parentId", default=None)
+    """The event that it follows."""
     timestamp: str | None = None
     data: Data = msgspec.field(default_factory=Data)
     session: str | None = msgspec.field(name="sessionId", default=None)
@@ -117,16 +122,24 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """Yield the session of the events."""
-    events = yield from all_records(path, _EVENT)
-    session = next((name for event in events if (name := label(event.data.session_id or event.session))), None)
-    if session is None and path.name == KEPT:
-        session = label(path.parent.name)
-    if session is None and not any(event.type.startswith(("assistant.", "user.")) for event in events):
-        hint = "the beginning or end of the file is missing; use the session's events.jsonl"
-        yield Rejected(path=str(path), reason="no event with a session id", hint=hint)
-        return
-    yield _part(session, events, path)
+    """Yield the session of the events, or the sessions where several logs were written to one file."""
+    everything = yield from all_records(path, _EVENT)
+    sessions: list[dict[str, Event]] = []  # by their ids, for an event may be written twice
+    names: list[str | None] = []
+    for number, event in enumerate(everything):
+        name = label(event.data.session_id or event.session)
+        if not sessions or (event.type == STARTED and names[-1] not in (None, name)):
+            sessions.append({})
+            names.append(None)
+        names[-1] = names[-1] or name
+        sessions[-1].setdefault(event.id or f"event {number}", event)
+    for name, events in zip(names, sessions, strict=True):
+        session = label(path.parent.name) if name is None and path.name == KEPT else name
+        if session is None and not any(event.type.startswith(("assistant.", "user.")) for event in events.values()):
+            hint = "the beginning or end of the file is missing; use the session's events.jsonl"
+            yield Rejected(path=str(path), reason="no event with a session id", hint=hint)
+        else:
+            yield _part(session, list(events.values()), path)
 
 
 def _part(session: str | None, events: list[Event], path: Path) -> RunPart:
@@ -177,7 +190,8 @@ def _part(session: str | None, events: list[Event], path: Path) -> RunPart:
         path=str(path),
         role="session",
         tool_ids=tuple(tools),
-        unfinished=_unfinished(events),
+        marks=tuple(event.id for event in events if event.type == "user.message" and event.id),
+        unfinished=_unfinished(events) or _lacks_events(events),
         notes=tuple(notes),
     )
 
@@ -207,15 +221,27 @@ def _unfinished(events: list[Event]) -> bool:
     return waits or bool(working) or bool(compacting)
 
 
+def _lacks_events(events: list[Event]) -> bool:
+    """Whether the log of a session lacks events that others follow; what is printed names no session at its start."""
+    known = {event.id for event in events}
+    kept = any(event.type == STARTED for event in events)
+    return kept and any(event.parent is not None and event.parent not in known for event in events)
+
+
 def _calls(events: list[Event]) -> Iterator[Call]:
-    """Each call; of a session that records none, each model's sum, which it states when it ends."""
-    recorded = [event for event in events if event.type == "session.usage_record" and event.data.usage]
-    for event in recorded:
-        used = event.data.usage
-        assert used is not None  # only such events are taken
-        yield Call(
-            id=label(used.api_call_id), model=label(used.model), at=moment(event.timestamp), usage=used.disjoint()
-        )
+    """Each call, and what each model's sum has beyond them, which a session states when it ends."""
+    recorded = [
+        Call(id=label(used.api_call_id), model=label(used.model), at=moment(event.timestamp), usage=used.disjoint())
+        for event in events
+        if event.type == "session.usage_record" and (used := event.data.usage) is not None
+    ]
+    ended = next((event.data.model_metrics for event in reversed(events) if event.data.model_metrics), None) or {}
+    sums = [
+        Call(model=label(model), usage=metrics.usage.disjoint(), summed=True)
+        for model, metrics in sorted(ended.items())
+        if metrics.usage is not None
+    ]
+    yield from (itemized(recorded, sums) if sums else None) or recorded
     for event in events:
         if event.type == "session.compaction_complete":
             used = event.data.compaction_tokens_used
@@ -225,11 +251,6 @@ def _calls(events: list[Event]) -> Iterator[Call]:
                 at=moment(event.timestamp),
                 usage=used.disjoint() if used else None,
             )
-    ended = next((event for event in reversed(events) if event.data.model_metrics), None)
-    if not recorded and ended is not None:
-        for model, metrics in sorted((ended.data.model_metrics or {}).items()):
-            if metrics.usage is not None:
-                yield Call(model=label(model), usage=metrics.usage.disjoint(), summed=True)
 
 
 def _failure(events: list[Event]) -> Failure | None:

@@ -15,7 +15,14 @@ import msgspec
 from steelyard.files import document, label, records
 from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
-from steelyard.sources.formats._run_values import busiest_model, disjoint_usage, failure_of, run_from, span_of
+from steelyard.sources.formats._run_values import (
+    busiest_model,
+    disjoint_usage,
+    failure_of,
+    run_from,
+    span_of,
+    tokens_in,
+)
 
 NAME = "gemini-cli"
 COMPLETING = "complete_task"
@@ -177,6 +184,9 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
             continue
         line = item[1]
         if line.session and line.id is None:
+            if opening is not None and line.session != opening.session:  # several logs in one file
+                yield _session_part(path, opening, messages)
+                opening, messages = None, {}
             opening = opening or line
         elif line.changed is not None:
             for message in line.changed.messages or ():  # earlier messages were paid for, even if they are left out now
@@ -187,12 +197,16 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
             for dropped in order[order.index(str(line.rewound_to)) :]:
                 # the conversation goes back, but the calls were made and paid for
                 messages[f"rewound {dropped}"] = messages.pop(dropped)
-        elif line.id:
+        elif line.id and _used(line) >= _used(messages.get(line.id)):  # an earlier record may be written twice
             messages[line.id] = line
     if opening is None:
         yield Rejected(path=str(path), reason="no line with a session id")
         return
     yield _session_part(path, opening, messages)
+
+
+def _used(message: Message | None) -> int:
+    return tokens_in(message.tokens.disjoint()) if message is not None and message.tokens is not None else 0
 
 
 def _session_part(

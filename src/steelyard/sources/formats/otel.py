@@ -32,7 +32,7 @@ from steelyard.records import (
 )
 from steelyard.sources.formats._claude import AGENT
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.sources.formats._run_values import disjoint_usage, failure_of, run_from
+from steelyard.sources.formats._run_values import disjoint_usage, failure_of, run_from, tokens_in
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -265,9 +265,12 @@ def read(path: Path) -> Iterator[ReadItem]:
     for span in spans.values():
         if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in span.facts):
             groups.setdefault(names.get(span.trace_id, span.trace_id), []).append(span)
+    places: dict[str, set[str]] = {}
+    for span in spans.values():
+        places.setdefault(names.get(span.trace_id, span.trace_id), set()).add(span.span_id)
     for name, group in groups.items():
         try:
-            yield _part(name, group, str(path))
+            yield _part(name, group, str(path), places[name])
         except DecodeError as error:
             yield Rejected(path=str(path), reason=error.reason, hint=error.hint)
     parts = list(event_parts(events, str(path)))
@@ -291,7 +294,9 @@ def _conversation(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars
     return label(facts.get("gen_ai.conversation.id")) or label(facts.get("session.id"))
 
 
-def _part(name: str, group: list[Span], path: str) -> RunPart:
+def _part(name: str, group: list[Span], path: str, exported: set[str]) -> RunPart:
+    """The run of a conversation. A span is exported when it ends, so a span without its parent is of an open trace."""
+    parents = {span.parent_span_id for span in group if span.parent_span_id}
     used = [span for span in group if _usage(span.facts) is not None]
     inner = [span for span in used if _kind(span.facts) not in AROUND]
     calls = tuple(
@@ -335,7 +340,19 @@ def _part(name: str, group: list[Span], path: str) -> RunPart:
         tool_calls=len(set(ids)),
         iterations=len(calls) or None,
     )
-    return RunPart(run=run, path=path, role="session", tool_ids=tuple(ids))
+    return RunPart(
+        run=run,
+        path=path,
+        role="session",
+        tool_ids=tuple(ids),
+        started=tuple(sorted(parents - exported)),
+        unfinished=bool(inner) and any(_tokens(span) > sum(map(_tokens, inner)) for span in used),
+        contains=tuple(sorted(exported - {span.span_id for span in used})),
+    )
+
+
+def _tokens(span: Span) -> int:
+    return tokens_in(_usage(span.facts))
 
 
 def _kind(facts: dict[str, Any]) -> Any:  # Any: JSON scalars
@@ -379,14 +396,17 @@ CUMULATIVE = (2, "AGGREGATION_TEMPORALITY_CUMULATIVE")
 
 def event_parts(records: Sequence[LogRecord], path: str) -> Iterator[RunPart]:
     """Yield a part for each session in the events."""
-    sessions: dict[str, list[tuple[LogRecord, Attributes]]] = {}
+    sessions: dict[str, dict[bytes, tuple[LogRecord, Attributes]]] = {}  # each once: an export may be repeated
     for record in records:
         facts = record.facts
         session = label(facts.get("session.id"))
         if session:
-            sessions.setdefault(session, []).append((record, facts))
+            sessions.setdefault(session, {})[msgspec.json.encode((record.name, record.time_unix_nano, facts))] = (
+                record,
+                facts,
+            )
     for session, events in sessions.items():
-        yield _session_part(session, events, path)
+        yield _session_part(session, list(events.values()), path)
 
 
 def _session_part(session: str, events: list[tuple[LogRecord, Attributes]], path: str) -> RunPart:
@@ -510,7 +530,7 @@ def _totals(entries: list[tuple[Metric, Point, Attributes]]) -> Iterator[tuple[A
         cumulative = metric.temporality in CUMULATIVE
         key: tuple[Any, ...] = (msgspec.json.encode(facts, order="sorted"), point.start_time_unix_nano)
         if not cumulative:
-            key = (*key, point.time_unix_nano, number)
+            key = (*key, point.time_unix_nano or number)  # of two with the same times, one is repeated
         before = series.get(key)
         series[key] = facts, max(value, before[1]) if before else value
     yield from series.values()

@@ -184,6 +184,7 @@ class Event(msgspec.Struct, kw_only=True):
     type: str
     subtype: str | None = None
     uuid: str | None = None
+    follows: str | None = msgspec.field(name="parentUuid", default=None)
     session: str | None = msgspec.field(name="sessionId", default=None)
     session_id: str | None = None
     timestamp: str | None = None
@@ -229,14 +230,16 @@ def _has_parts(message: Any) -> bool:  # Any: a JSON value
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per session in the file."""
-    sessions: dict[str, list[Event]] = {}
+    sessions: dict[str, dict[str, Event]] = {}  # by their ids, for a line may be written twice
     listed = head_of(path).text.startswith(b"[")
     for item in ((0, event) for event in document(path, _EVENTS)) if listed else records(path, _EVENT):
         if not isinstance(item, tuple):
             yield item
         elif name := label(item[1].session or item[1].session_id):
-            sessions.setdefault(name, []).append(item[1])
-    for name, events in sessions.items():
+            own = sessions.setdefault(name, {})
+            own.setdefault(item[1].uuid or f"event {len(own)}", item[1])
+    for name, each in sessions.items():
+        events = list(each.values())
         printed = any(event.session_id for event in events)
         yield (_printed if printed else _kept)(name, events, str(path))
 
@@ -260,8 +263,14 @@ def _kept(session: str, events: list[Event], path: str) -> RunPart:
     )
     waits = last is None or last.type != "assistant" or any(_tools(last.message))
     return msgspec.structs.replace(
-        part, is_subagent=is_subagent, unfinished=waits or bool(_working(events)) or _lost(events)
+        part, is_subagent=is_subagent, unfinished=waits or bool(_working(events)) or _lost(events) or _lacks(events)
     )
+
+
+def _lacks(events: list[Event]) -> bool:
+    """Whether the chat lacks lines that others follow."""
+    known = {event.uuid for event in events}
+    return any(event.follows is not None and event.follows not in known for event in events)
 
 
 def _lost(events: list[Event]) -> bool:

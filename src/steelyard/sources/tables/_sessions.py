@@ -41,6 +41,7 @@ class Building:
     owns: str | None = None
     parent: str | None = None
     tool_ids: dict[str, None] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
     copied: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
     notes: list[Finding] = field(default_factory=list)
@@ -72,6 +73,7 @@ class Building:
             owns=part.owns,
             parent=part.parent,
             tool_ids=dict.fromkeys(part.tool_ids),
+            marks=part.marks,
             copied=set(part.copied),
             doubtful=set(part.doubtful),
             notes=list(part.notes),
@@ -98,6 +100,11 @@ class Building:
     def family(self) -> str:
         """The tool whose session it is."""
         return self.declared.family
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Ids by which another log of the same session is found."""
+        return *self.tool_ids, *self.marks
 
     @property
     def folder(self) -> str:
@@ -149,20 +156,20 @@ def _logs_once(group: Sequence[Building]) -> list[SessionLog]:
 def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
     """One building a session, in the order of the first part of each."""
     buildings = [Building.of(part) for part in parts]
-    nameless = {building.family for building in buildings if not building.run.id and building.tool_ids}
+    nameless = {building.family for building in buildings if not building.run.id and building.entries}
     homes = {
-        (family, tool): building.run.id
+        (family, entry): building.run.id
         for building in buildings
         if building.run.id and (family := building.family) in nameless
-        for tool in building.tool_ids
+        for entry in building.entries
     }
     parents = {own: building.run.id for building in buildings if building.is_subagent for own in building.contains}
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, building in enumerate(buildings):
         if building.is_subagent:
             building.change(id=_outermost(str(building.run.id), parents))
-        # A log that does not name its session belongs to the one whose tool calls it shows.
-        id_ = building.run.id or _first(homes.get((building.family, tool)) for tool in building.tool_ids)
+        # A log that does not name its session belongs to the one whose tool calls or other entries it shows.
+        id_ = building.run.id or _first(homes.get((building.family, entry)) for entry in building.entries)
         if id_ is None and not building.tool_ids:
             id_ = _session_at_the_time(building, buildings)
         groups.setdefault((building.family, id_) if id_ else ("", str(number)), []).append(building)
