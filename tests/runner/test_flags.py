@@ -107,4 +107,4 @@ def test_flags_count_attempts_to_reach_a_network(tmp_path: Path) -> None:
     lookup = "import socket\ntry: socket.gethostbyname('example.invalid')\nexcept OSError: pass"
     flags = flags_of(run_of(tmp_path, f'python3 -c "{lookup}"'))
     assert [kind for kind, _ in flags] == ["network_attempted"]
-    assert "lookups of names" in (flags[0][1] or "")
+    assert "name lookups" in (flags[0][1] or "")

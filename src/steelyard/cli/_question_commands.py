@@ -92,7 +92,7 @@ class Variants:
             return f"Without {self._label(next(iter(self._variants)))}: {_lower(text)}" if is_alone else text
         own = {selector: variant for selector, variant in self._variants.items() if name in variant.options.declared}
         texts = {_text(variant, name): None for variant in own.values()}
-        if len(own) == 1 and name in own:  # the parameter that selects the question
+        if len(texts) == 1 and name in own:  # the parameter that selects the question
             return next(iter(texts))
         if len(texts) == 1:
             return f"With {self._labels(name)}: {_lower(next(iter(texts)))}"
@@ -194,7 +194,7 @@ def command_named(name: str) -> Callable[..., int]:
 
     signature = inspect.Signature(parameters)
     command.__name__ = question.command.rpartition(" ")[2]
-    examples = [line for each in variants.questions for line in _examples(each)]
+    examples = dict.fromkeys(line for each in variants.questions for line in _examples(each))
     command.__doc__ = "\n".join([f"{question.help}\n", *examples])
     command.__signature__ = signature  # type: ignore[attr-defined] # cyclopts reads it from there
     command.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}

@@ -80,7 +80,7 @@ def large_log(runs: Runs) -> PlacedRun | None:
 class StepSelection(RunFilterOptions):
     """Which run's steps are read."""
 
-    run: str | None = doc("Run id, or a unique prefix; not needed for one run.", default=None)
+    run: str | None = doc("Run id, or a unique prefix; optional if the input has one run.", default=None)
 
 
 def steps(runs: Runs, *, run: str | None = None, redact: bool = True) -> Iterator[SessionStep]:

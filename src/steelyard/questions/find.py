@@ -1,6 +1,6 @@
 """Search the transcripts of runs.
 
-Messages, arguments of tools and their results are searched. Redacted keys and tokens are not found.
+Searches messages, tool arguments and tool results. Redacted keys and tokens are not found.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FindOptions(RunFilterOptions):
     """Options of `find`."""
 
     pattern: str = doc("Text to find, or a regular expression.", kw_only=False)
-    regex: bool = doc("PATTERN is a regular expression in RE2 syntax.", default=False)
+    regex: bool = doc("Treat PATTERN as a regular expression (RE2 syntax).", default=False)
     tool: Names = doc("Only calls of these tools and their results; comma-separated.", default=())
     role: Names = doc("Only steps of these roles: system, user, assistant, reasoning, tool.", default=())
     context: int = doc("Characters to show before and after a match (default: 60).", default=60)

@@ -39,7 +39,7 @@ class ShowStepsOptions(StepSelection):
     steps: str = doc(
         "Steps to list, FROM:TO, counted from 1; at most 1,000 (default: 1:40).", default=f"1:{PAGE_STEPS}"
     )
-    step: int | None = doc("One step, with its whole text.", default=None)
+    step: int | None = doc("One step, with its full text.", default=None)
     redact: bool = doc("Redact API keys and tokens.", default=True, local=True)
 
     def check(self) -> None:

@@ -91,7 +91,7 @@ class ExecutionEvidence(Record, frozen=True, kw_only=True):
     dropped_bytes: int = 0
     """Bytes of dropped output."""
     left_processes: tuple[str, ...] = ()
-    """Names of processes that were still running when the agent had ended by itself."""
+    """Names of processes that were still running after the agent ended on its own."""
     network_attempts: int | None = None
     """Number of attempts to reach a network; None if unknown."""
     last_words: str | None = None

@@ -30,6 +30,7 @@ import msgspec
 from steelyard import sandbox
 from steelyard.errors import InputError, UsageError
 from steelyard.files import PLAN_TIMINGS, whole_file
+from steelyard.formatting import percent
 from steelyard.grading import Bounds as GradingBounds, Interpreter, TimedRun, first_difference, time_calls
 from steelyard.records import SECONDS, BenchmarkTiming, Finding, Record, Run, Timing, encode_run
 from steelyard.runner._digests import digest_of
@@ -329,7 +330,7 @@ def _check_gaps(rounds: Sequence[MeasuredRound], unchanged: str | None) -> _Chec
     if not any(made.sides for made in rounds):
         return _CheckedGaps({})
     if len(rounds) < MIN_GAP_ROUNDS:
-        return _CheckedGaps({}, f"{len(rounds)} rounds, at least {MIN_GAP_ROUNDS} are required")
+        return _CheckedGaps({}, f"only {len(rounds)} rounds; at least {MIN_GAP_ROUNDS} are required")
     if len(expected) < MIN_GAP_ROUNDS:
         return _CheckedGaps({}, "the format does not state how long the unchanged code was measured")
     usual = statistics.median(expected)
@@ -340,8 +341,8 @@ def _check_gaps(rounds: Sequence[MeasuredRound], unchanged: str | None) -> _Chec
     for trial, own in gaps.items():
         if (gap := statistics.median(own)) > limit:
             rejected[trial] = (
-                f"the command ran {gap:.3f} s longer than its samples add up to (median of {len(own)} rounds); "
-                f"with the unchanged code {usual:.3f} s, limit {limit:.3f} s: the timings are rejected"
+                f"the command ran {gap:.3f} s longer than the sum of its samples (median of {len(own)} rounds; "
+                f"unchanged code: {usual:.3f} s, limit: {limit:.3f} s), so the timings are rejected"
             )
     return _CheckedGaps(rejected)
 
@@ -354,8 +355,8 @@ def _short_calls(task: str, rounds: Sequence[MeasuredRound]) -> Iterator[Finding
     for name, each in sorted(shares.items()):
         if (share := statistics.median(each)) > MAX_TRANSPORT:
             message = (
-                f"passing arguments and results takes {share:.0%} of the shortest timings of {name!r}, so its speedups "
-                "are lower bounds; let each call do more work"
+                f"passing arguments and results takes {percent(share, decimals=0)} of the shortest timings of {name!r},"
+                " so its speedups are lower bounds; let each call do more work"
             )
             yield Finding(code="calls_too_short", severity="info", message=message, where=f"task {task}")
 

@@ -243,7 +243,7 @@ def _flags(job: Job, work: Path, evidence: ExecutionEvidence) -> Iterator[Flag]:
     if len(changed) > MAX_FLAGS:
         yield Flag(kind="protected_file_changed", detail=f"{len(changed) - MAX_FLAGS:,} more files")
     if evidence.network_attempts:
-        attempts = f"{evidence.network_attempts:,} packets without a route, or lookups of names"
+        attempts = f"{evidence.network_attempts:,} packets without a route or name lookups"
         yield Flag(kind="network_attempted", detail=attempts)
     if evidence.left_processes:
         yield Flag(kind="process_left", detail=", ".join(evidence.left_processes))

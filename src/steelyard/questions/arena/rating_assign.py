@@ -1,7 +1,7 @@
 """Assign reviewers to every submission for a task.
 
-Existing assignments are kept. Reviewers do not get their own submissions or those of their team, and the load is
-balanced.
+Existing assignments are kept. Reviewers are never assigned their own submissions or those of their team, and loads
+are balanced.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     """Options of `show`."""
 
     run: str | None = doc(
-        "Run id, or a unique prefix; not needed for one run.",
+        "Run id, or a unique prefix; optional if the input has one run.",
         default=None,
     )
     diff: str | None = doc(
