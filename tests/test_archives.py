@@ -9,6 +9,8 @@ import json
 import lzma
 import os
 import random
+import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -415,3 +417,38 @@ def test_the_work_for_many_entries_of_one_size_is_linear(tmp_path: Path) -> None
         return count
 
     assert opened(400) < 2.5 * opened(200)
+
+
+READ = """
+import sys
+from pathlib import Path
+from steelyard.sources import gather
+print(sum(1 for _ in gather([Path(sys.argv[1])], workers=1)))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending", ["jsonl", "bin"])
+def test_the_instructions_for_many_entries_are_linear(tmp_path: Path, ending: str) -> None:
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        pytest.skip("valgrind is not on PATH")
+
+    def instructions(entries: int) -> int:
+        path = tmp_path / f"{entries}.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for number in range(entries):
+                archive.writestr(f"{number}.{ending}", f'{{"task": "t", "id": "{number:05}"}}\n')
+        counting = [valgrind, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+        done = subprocess.run(
+            [*counting, sys.executable, "-c", READ, str(path)],
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (count,) = re.findall(r"I\s+refs:\s+([\d,]+)", done.stderr)
+        return int(count.replace(",", ""))
+
+    few, more, most = (instructions(entries) for entries in (500, 1_000, 2_000))
+    assert most - more < 2.2 * (more - few)  # linear: twice as many

@@ -274,6 +274,23 @@ def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
     assert sy.measure(path).n == 1
 
 
+DENSE = "[{}" + ",{}" * 400_000 + "]"
+DENSE_FILES = {
+    "log.json": '{"sessionId":"s","projectHash":"p","messages":%s}',
+    "runs.jsonl": '{"task":"t","x_a":%s}\n',
+}
+
+
+@pytest.mark.parametrize("name", DENSE_FILES)
+def test_a_text_of_little_but_empty_objects_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(DENSE_FILES[name] % DENSE)
+    assert [reason.partition(": ")[2] or reason for reason in reasons(tmp_path / name)] == [
+        "more than one object or list per 10 bytes"
+    ]
+    (tmp_path / name).write_text(DENSE_FILES[name] % f'[{{"content":"{"[{" * 400_000}"}}]')  # in a text they count not
+    assert reasons(tmp_path / name) == []
+
+
 @pytest.mark.parametrize("key", ["a." * 300 + "a", 'a . "b.c".' * 150 + "a", "[" + "'a'\t.\t" * 300 + "a]\nb"])
 def test_a_dotted_key_of_many_parts_is_refused_unparsed(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
@@ -281,6 +298,12 @@ def test_a_dotted_key_of_many_parts_is_refused_unparsed(key: str, monkeypatch: p
     with pytest.raises(InputLimitError, match="nested too deeply"):
         parse_toml(f"{key} = 1\n", Path("a.toml"))
     assert parsed == []
+
+
+def test_a_toml_text_of_little_but_keys_is_refused() -> None:
+    with pytest.raises(InputLimitError, match="more than one key or table per 16 characters"):
+        parse_toml("".join(f"a{number}=1\n" for number in range(210_000)), Path("a.toml"))
+    assert len(parse_toml(f"a = '{'=[' * 110_000}'", Path("a.toml"))["a"]) == 220_000
 
 
 @pytest.mark.parametrize("quotes", ['"', "'", '"""', "'''"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
+from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files import Budget, extract
 from steelyard.files._workbooks import parse_format
 
@@ -114,6 +116,35 @@ def test_many_cells_of_one_long_text_exceed_the_limit(tmp_path: Path) -> None:
     done = steelyard("measure", str(path), STEELYARD_MAX_INPUT_BYTES="1000000")
     assert done.status == 1
     assert "STEELYARD_MAX_INPUT_BYTES" in done.stderr
+
+
+TEXT_CELL = '<c t="s"><v>0</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("rows", "strings"),
+    [
+        (f"<row>{TEXT_CELL}</row>" * 2_000, ("<t>" + "a" * 32_000 + "</t>",)),
+        ('<row><c r="XFD1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 5_000, ()),
+    ],
+    ids=["a long text", "a far column"],
+)
+def test_rows_of_many_characters_take_little_memory(tmp_path: Path, rows: str, strings: tuple[str, ...]) -> None:
+    path = workbook(tmp_path / "a.xlsx", rows, strings=strings)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputLimitError, match="expands to more than"):
+            extracted(path, tmp_path / "out")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 30 << 20
+
+
+def test_a_row_that_is_too_long_is_rejected(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", f"<row>{TEXT_CELL * 600}</row>", strings=("<t>" + "a" * 32_000 + "</t>",))
+    with pytest.raises(UnreadableFileError, match="a row has more than 16,777,216 characters"):
+        extracted(path, tmp_path / "out")
 
 
 def test_records_in_a_workbook_need_no_mapping(tmp_path: Path) -> None:

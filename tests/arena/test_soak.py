@@ -38,3 +38,16 @@ def test_the_soak_sees_what_is_lost_and_what_is_twice(store_address: str) -> Non
     assert len(soak.acknowledged) > 2
     soak.acknowledged["never-sent"] += 1
     assert soak.lost() == ["never-sent"]
+
+
+@pytest.mark.long
+def test_200_clients_for_two_minutes_get_no_error(store_address: str, tmp_path: Path) -> None:
+    load = {"writers": 10, "readers": 190, "is_killed": False}
+    soak = soaked(store_address, seconds=120, kill_every=2, log=tmp_path / "server.log", **load)
+    print("\n".join(soak.told()))
+    assert soak.refused == []
+    assert soak.lost() == []
+    assert soak.twice() == []
+    assert len(soak.latencies) > 10 * 120
+    at_first, at_last = soak.memory_held()
+    assert at_last <= 1.1 * at_first

@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -50,7 +52,12 @@ class Soak:
     address: str
     seconds: float
     kill_every: float = KILL_SECONDS
+    """Interval of kills, and of looks at the memory."""
     tasks: int = TASKS
+    writers: int = WRITERS
+    readers: int = READERS
+    is_killed: bool = True
+    """Otherwise a lost connection is an answer that no client should get."""
     acknowledged: Counter[str] = field(default_factory=Counter)
     """How often the server said that a submission is new."""
     tried: set[str] = field(default_factory=set)
@@ -70,8 +77,8 @@ class Soak:
         self._lock = threading.Lock()
         self.starts.append(self._server.start())
         self._begin = time.monotonic()
-        threads = [threading.Thread(target=self._write, args=(number, token)) for number in range(WRITERS)]
-        threads += [threading.Thread(target=self._read, args=(number,)) for number in range(READERS)]
+        threads = [threading.Thread(target=self._write, args=(number, token)) for number in range(self.writers)]
+        threads += [threading.Thread(target=self._read, args=(number,)) for number in range(self.readers)]
         for thread in threads:
             thread.start()
         try:
@@ -89,7 +96,7 @@ class Soak:
         while (left := self.seconds - self._now()) > 0:
             time.sleep(min(self.kill_every, left))
             self.memory.append(self._server.resident_bytes)
-            if self._now() < self.seconds:
+            if self.is_killed and self._now() < self.seconds:
                 self._server.kill()
                 self.starts.append(self._server.start())
 
@@ -114,9 +121,8 @@ class Soak:
                         Authorization=f"Bearer {token}",
                         Content_Type="application/json",
                     )
-                except CONNECTION_LOST:
-                    connection.close()
-                    time.sleep(0.05)
+                except CONNECTION_LOST as error:
+                    self._reconnect(connection, error)
                     continue
                 with self._lock:
                     if answer.status in (200, 201):
@@ -126,6 +132,13 @@ class Soak:
                 break
             self._is_over.wait(PAUSE_WRITING * draw.uniform(0.5, 1.5))
         connection.close()
+
+    def _reconnect(self, connection: HTTPConnection, error: Exception) -> None:
+        if not self.is_killed:
+            with self._lock:
+                self.refused.append(f"{error!r:.300}")
+        connection.close()
+        time.sleep(0.05)
 
     def _read(self, number: int) -> None:
         draw = random.Random(1_000 + number)
@@ -137,9 +150,8 @@ class Soak:
             begin = time.monotonic()
             try:
                 answer = self._server.ask(path, connection=connection, **seen)
-            except CONNECTION_LOST:
-                connection.close()
-                time.sleep(0.05)
+            except CONNECTION_LOST as error:
+                self._reconnect(connection, error)
                 continue
             with self._lock:
                 self.latencies.append((begin - self._begin, time.monotonic() - begin))
@@ -210,10 +222,11 @@ def soaked(
     count: int = COUNT,
     tasks: int = TASKS,
     log: Path | None = None,
+    **load: Any,
 ) -> Soak:
-    """A new arena in the store, after all that."""
+    """A new arena in the store, after all that; `load` is how many there are of each, and whether it is killed."""
     fill(address, count=count, tasks=tasks)
-    soak = Soak(address, seconds, kill_every, tasks)
+    soak = Soak(address, seconds, kill_every, tasks, **load)
     soak.run(log)
     return soak
 

@@ -183,6 +183,8 @@ def parse_toml(
     """The TOML in the text."""
     if _has_long_key(text):
         raise InputLimitError(str(path), NESTED_TOO_DEEPLY)
+    if _is_dense(text) and _is_dense(text, _TOML_TEXT.sub("'", text)):
+        raise InputLimitError(str(path), f"more than one key or table per {BYTES_PER_KEY} characters")
     import tomllib
 
     try:
@@ -194,6 +196,16 @@ def parse_toml(
     if _is_deeper_than(values, MAX_NESTING):  # dotted keys nest tables without the parser going down
         raise InputLimitError(str(path), NESTED_TOO_DEEPLY)
     return values
+
+
+FREE_KEYS, BYTES_PER_KEY = 200_000, 16
+"""A text may have so many keys and tables, and more only if it is long: the parser needs 700 bytes for each."""
+
+
+def _is_dense(text: str, bare: str | None = None) -> bool:
+    bare = text if bare is None else bare
+    count = bare.count("=") + bare.count("[")
+    return count > FREE_KEYS and count * BYTES_PER_KEY > len(text)
 
 
 _TOML_TEXT = re.compile(

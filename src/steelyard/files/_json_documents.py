@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._file_bytes import open_file, whole_file
-from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, json_problem
+from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, check_density, json_problem
 from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
@@ -186,6 +186,7 @@ def unreadable(where: str, error: Exception, *, hint: str | None = None) -> Unre
 
 def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """The value of a JSON text; `NaN` and `Infinity`, which Python writes though JSON has them not, are unknown."""
+    check_density(data)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError:

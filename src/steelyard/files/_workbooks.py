@@ -26,6 +26,10 @@ ReadEntry = Callable[[str], Iterator[bytes]]
 """The bytes of an entry of the zip, by its name."""
 _MAX_COLUMNS = 16_384
 _MAX_ROWS = 1_048_576
+_MAX_ROW_CHARACTERS = 16 << 20
+_PIECE_BYTES = 4_096
+"""Of XML that is parsed at once: its rows are in memory, and each can have many columns or long texts."""
+_WRITTEN_CHARACTERS = 1 << 20
 _SECONDS_PER_DAY = 86_400
 _DATES = frozenset({14, 15, 16, 17, 22, 27, 28, 29, 30, 31, 34, 35, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58})
 _TIMES = frozenset({18, 19, 20, 21, 32, 33, 45, 46, 47})
@@ -220,11 +224,11 @@ class _Cells:
     """The rows of a sheet, as they are parsed."""
 
     def __init__(self, book: _Book, strings: list[str], styles: _Styles, width: _Width) -> None:
-        self._book, self._strings, self._styles, self._width = book, strings, styles, width.columns
+        self._book, self._strings, self._styles, self.width = book, strings, styles, width.columns
         self.rows: list[list[str]] = []
-        """Rows that are complete and not yet taken."""
+        """Rows that are complete and not yet taken, each up to its last cell."""
         self._row: list[str] = []
-        self._number = self._at = self._phonetic = 0
+        self._number = self._at = self._phonetic = self._row_characters = 0
         self._cell: dict[str, str] = {}
         self._parts: list[str] | None = None
 
@@ -239,7 +243,7 @@ class _Cells:
             if not self._number < number <= _MAX_ROWS:
                 raise ValueError(f"invalid row number {number}")
             self.rows += [[] for _ in range(number - self._number - 1)]
-            self._number, self._at, self._row = number, 0, [""] * self._width
+            self._number, self._at, self._row, self._row_characters = number, 0, [], 0
         elif tag == "rPh":
             self._phonetic += 1
         elif tag in ("v", "t") and not self._phonetic:
@@ -253,11 +257,18 @@ class _Cells:
         if tag == "rPh":
             self._phonetic -= 1
         elif tag == "c" and self._parts is not None:
-            if self._at <= self._width:
-                self._row[self._at - 1] = self._shown("".join(self._parts))
+            if self._at <= self.width:
+                self._put(self._shown("".join(self._parts)))
             self._parts = None
         elif tag == "row":
             self.rows.append(self._row)
+
+    def _put(self, text: str) -> None:
+        self._row_characters += len(text)
+        if self._row_characters > _MAX_ROW_CHARACTERS:  # many cells can share one long text
+            raise ValueError(f"a row has more than {_MAX_ROW_CHARACTERS:,} characters")
+        self._row += [""] * (self._at - len(self._row))
+        self._row[self._at - 1] = text
 
     def _shown(self, text: str) -> str:
         match self._cell.get("t", "n"):
@@ -303,20 +314,26 @@ def _clock(days: float) -> str:
 def _csv(chunks: Iterator[bytes], cells: _Cells, shown: str) -> Iterator[bytes]:
     parser = _parser(cells.start, cells.end, cells.text)
     for chunk in chunks:
-        _feed(parser, chunk, shown)
-        if len(cells.rows) >= 1000:
-            yield _written(cells)
+        for start in range(0, len(chunk), _PIECE_BYTES):
+            _feed(parser, chunk[start : start + _PIECE_BYTES], shown)
+            yield from _written(cells)
     _feed(parser, b"", shown, is_last=True)
-    yield _written(cells)
+    yield from _written(cells)
 
 
-def _written(cells: _Cells) -> bytes:
+def _written(cells: _Cells) -> Iterator[bytes]:
+    """The complete rows as CSV, in pieces: a few bytes of a sheet can be a row of many columns, or of a long text."""
+    rows, cells.rows = cells.rows, []
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(
-        [cell.replace("\r", " ").replace("\n", " ") for cell in row] for row in cells.rows
-    )
-    cells.rows = []
-    return out.getvalue().encode("utf-8", "replace")
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        padding = [""] * (cells.width - len(row)) if row else []
+        writer.writerow([*(cell.replace("\r", " ").replace("\n", " ") for cell in row), *padding])
+        if out.tell() > _WRITTEN_CHARACTERS:
+            yield out.getvalue().encode("utf-8", "replace")
+            out.seek(0)
+            out.truncate()
+    yield out.getvalue().encode("utf-8", "replace")
 
 
 def _parse(

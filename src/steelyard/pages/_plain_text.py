@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -43,14 +44,16 @@ def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
 
 
 def json_values(value: Any) -> Any:  # Any: JSON values
-    """Return the value with infinity as a string, because JSON has no such number."""
+    """Return the value with infinity as a string, because JSON has no such number. What needs no change is kept."""
     if isinstance(value, float):
         assert not math.isnan(value), "a missing value is None, never NaN"
         return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {key: json_values(each) for key, each in value.items()}
+        changed = {key: made for key, each in value.items() if (made := json_values(each)) is not each}
+        return {**value, **changed} if changed else value
     if isinstance(value, (list, tuple)):
-        return [json_values(each) for each in value]
+        values = [json_values(each) for each in value]
+        return value if isinstance(value, list) and all(map(is_, values, value)) else values
     return value
 
 

@@ -17,6 +17,7 @@ from ._decoding import (
     JSON_ERRORS as JSON_ERRORS,
     DecodeError as DecodeError,
     RunIds as RunIds,
+    check_density as check_density,
     checked_run as checked_run,
     content_digest as content_digest,
     convert_run as convert_run,

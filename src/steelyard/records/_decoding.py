@@ -51,9 +51,27 @@ class DecodeError(ValueError):
         self.hint = hint
 
 
+FREE_CONTAINERS, BYTES_PER_CONTAINER = 200_000, 10
+"""A text may have so many objects and lists, and more only if it is long: an empty one takes 3 bytes of a text, and a
+hundred times that in memory."""
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+def check_density(data: bytes) -> None:
+    """Reject a JSON text that consists of little but objects and lists."""
+
+    def is_dense(text: bytes) -> bool:
+        count = text.count(b"{") + text.count(b"[")
+        return count > FREE_CONTAINERS and count * BYTES_PER_CONTAINER > len(data)
+
+    if len(data) > FREE_CONTAINERS and is_dense(data) and is_dense(_STRING.sub(b"", data)):
+        raise msgspec.ValidationError(f"more than one object or list per {BYTES_PER_CONTAINER} bytes")
+
+
 def decode_run(line: bytes) -> Run:
     """The Run in one line of JSON."""
     try:
+        check_density(line)
         run = _DECODER.decode(line)
     except msgspec.ValidationError as error:
         if "unknown field" not in str(error):

@@ -13,7 +13,7 @@ import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._custom_fields import is_custom_field
-from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, json_problem
+from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, DecodeError, check_density, json_problem
 from steelyard.records._derived_fields import RUN_FIELDS
 from steelyard.records._record_types import (
     MAX_NAME_BYTES,
@@ -163,6 +163,7 @@ def decode_submission(line: bytes) -> Submission:
 
 def _decoded(line: bytes) -> Submission:
     try:
+        check_density(line)
         submission = _DECODER.decode(line)
     except msgspec.ValidationError as error:
         refusal = _not_json(line) or _explained(error)
