@@ -30,7 +30,7 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "
 FAILED, INTERRUPTED = 1, 2
 """pytest's statuses of failed tests, and of files that could not even be imported."""
 SECONDS = 600
-"""How long the tests of one change may take; a change that makes them non_finite is noticed too."""
+"""How long the tests of one change may take; a change that makes them run forever is noticed too."""
 
 
 class DoesNotApply(Exception):

@@ -26,7 +26,7 @@ import steelyard as sy
 from commands import steelyard
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.metrics import Engine, LocalEngine, engine_of, run_findings
-from steelyard.metrics.engines import _duckdb, _histograms, _lazy, _opening
+from steelyard.metrics.engines import _duckdb, _engine_choice, _histograms, _lazy
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Missing
 from steelyard.sources import RunTable
@@ -361,7 +361,7 @@ def test_what_deals_single_runs_says_that_they_do_not_fit(tmp_path: Path, monkey
 def test_auto_tells_why_it_takes_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = flat_files(tmp_path, seed=1, n=40)
     assert all(finding.code != "engine" for finding in sy.measure(paths, by=["agent"]).findings)
-    monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
+    monkeypatch.setattr(_engine_choice, "free_bytes", lambda: 1_000)
     (told,) = (each for each in sy.measure(paths, metrics=["pass_rate"]).findings if each.code == "engine")
     assert "evaluated with duckdb, 40 runs need about" in told.message
     assert told.message.endswith("memory limit 64 MB")
@@ -369,7 +369,7 @@ def test_auto_tells_why_it_takes_duckdb(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_auto_names_the_extra_before_memory_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = flat_files(tmp_path, seed=1, n=40)
-    monkeypatch.setattr(_opening, "free_bytes", lambda: 1_000)
+    monkeypatch.setattr(_engine_choice, "free_bytes", lambda: 1_000)
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingExtraError, match=r"40 runs need about .* requires DuckDB") as error:
         sy.measure(paths, metrics=["pass_rate"])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics import Grouping
-from steelyard.metrics.engines._grouping import grouped_statistics
+from steelyard.metrics.engines._run_groups import grouped_statistics
 from steelyard.statistics import STATISTICS, _groups
 
 TAKEN = [name for name, statistic in STATISTICS.items() if not statistic.counts]

@@ -19,7 +19,7 @@ import pytest
 
 from steelyard.cli import _print, command_names, run
 from steelyard.demo import demo_files
-from steelyard.pages import Page, Painted, TextTable, TextTree, add_row, plain_table, wrapped
+from steelyard.pages import Page, StyledText, TextTable, TextTree, add_row, plain_table, wrapped
 from steelyard.pages._text import cell_len, text_table
 from test_every_family import CELLS, places as family_places  # noqa: F401  # a fixture, asked for by its name
 
@@ -164,7 +164,7 @@ def words_of(item: Item, hidden: frozenset[int] = frozenset()) -> Iterator[str]:
             yield from item.columns[number].legend.split()
             for row in item.rows:
                 cell = row[number]
-                yield from (cell.text if isinstance(cell, Painted) else cell).split()
+                yield from (cell.text if isinstance(cell, StyledText) else cell).split()
 
 
 def breaches(item: Item, width: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

@@ -10,9 +10,9 @@ import pytest
 from steelyard.errors import UsageError
 from steelyard.runner._rubrics import (
     MAX_PART_LENGTH,
+    BlindedAttempt,
     Rubric,
     RubricLine,
-    Shown,
     prompt_for,
     read_comparison,
     read_rubric,
@@ -83,7 +83,7 @@ def test_the_order_of_criteria_depends_on_the_seed_and_on_nothing_else() -> None
 
 
 def test_what_others_wrote_stands_between_marks_and_is_cut_in_the_middle() -> None:
-    side = Shown("a" * MAX_PART_LENGTH + "b" * MAX_PART_LENGTH, "")
+    side = BlindedAttempt("a" * MAX_PART_LENGTH + "b" * MAX_PART_LENGTH, "")
     prompt = prompt_for("Do it.", [side], RUBRIC.criteria, rubric=RUBRIC, mark="=== 1 ===")
     assert "characters are left out here" in prompt
     assert len(prompt) < MAX_PART_LENGTH + 5_000
@@ -91,7 +91,7 @@ def test_what_others_wrote_stands_between_marks_and_is_cut_in_the_middle() -> No
 
 
 def test_a_pair_is_asked_which_is_better() -> None:
-    sides = [Shown("first", "1 of 1 tests pass."), Shown("second", "")]
+    sides = [BlindedAttempt("first", "1 of 1 tests pass."), BlindedAttempt("second", "")]
     prompt = prompt_for("Do it.", sides, RUBRIC.criteria, rubric=RUBRIC, mark="===")
     assert prompt.index("first") < prompt.index("attempt B") < prompt.index("second")
     assert '"better"' in prompt

@@ -60,7 +60,7 @@ def call_numbers() -> dict[str, int]:
     tables = [value for name, value in vars(_filter).items() if name.endswith("_CALLS")]
     known = {name: numbers[column] for table in tables for name, numbers in table.items()}
     guarded = [call for value in vars(_filter).values() if isinstance(value, tuple) for call in value]
-    known |= {call.name: call.numbers[column] for call in guarded if isinstance(call, _filter._Guarded)}
+    known |= {call.name: call.numbers[column] for call in guarded if isinstance(call, _filter._GuardedCall)}
     known |= {"renameat2": (316, 276)[column]}
     return {name: number for name, number in known.items() if number is not None}
 

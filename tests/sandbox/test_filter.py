@@ -25,7 +25,7 @@ def named_numbers() -> dict[str, tuple[int | None, int | None]]:
         if isinstance(value, dict) and all(isinstance(held, tuple) and len(held) == 2 for held in value.values()):
             found |= {name: numbers for name, numbers in value.items() if name not in _filter.ARCHITECTURES}
         if isinstance(value, tuple):
-            found |= {call.name: call.numbers for call in value if isinstance(call, _filter._Guarded)}
+            found |= {call.name: call.numbers for call in value if isinstance(call, _filter._GuardedCall)}
     return found
 
 

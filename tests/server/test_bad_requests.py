@@ -473,14 +473,14 @@ def test_reading_takes_no_body_and_head_tells_none(served: Served) -> None:
 @pytest.fixture(scope="module")
 def impatient(source: ArenaSource, keys: Keys) -> Iterator[Served]:
     """The same, with a third of a second for a body."""
-    from steelyard.server import _running
+    from steelyard.server import _server_process
 
     def guarded(site: Any, options: ServeOptions) -> Guard:
         return Guard(Application(site), LOOPBACK, patience=0.3)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serving.guarded", guarded)
-        assert _running.guarded is not guarded
+        assert _server_process.guarded is not guarded
         with serving(source, ServeOptions(write=True)) as server:
             yield server
 
@@ -543,7 +543,7 @@ def test_an_error_of_ours_tells_an_id_and_no_more(
 def test_a_connection_whose_request_does_not_come_is_closed(
     source: ArenaSource, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.server._running.Protocol.head_seconds", 0.3)
+    monkeypatch.setattr("steelyard.server._server_process.Protocol.head_seconds", 0.3)
     with serving(source) as server:
         whole = head(server, f"{API}/healthz").replace(b"Connection: close\r\n", b"")
         for before, first in ((b"", b""), (b"", b"GET / HTTP/1.1\r\nHost: 127"), (whole, b"GET /")):

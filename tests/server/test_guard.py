@@ -16,7 +16,7 @@ from steelyard.records import encode_run
 from steelyard.server import ServeOptions
 from steelyard.server._guard import LOOPBACK, Guard, host_name
 from steelyard.server._problems import without_folders
-from steelyard.server._running import is_loopback, site_of
+from steelyard.server._server_process import is_loopback, site_of
 
 JSON = {"Content-Type": "application/json"}
 

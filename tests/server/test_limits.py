@@ -16,7 +16,7 @@ import steelyard as sy
 from serving import SECURITY, Answer, Served, serving
 from steelyard.questions import ArenaSource
 from steelyard.questions.token import create_token
-from steelyard.server import ServeOptions, _running, _site
+from steelyard.server import ServeOptions, _server_process, _site
 from steelyard.server._site import FailedTokens
 
 
@@ -86,8 +86,8 @@ def test_a_stream_that_never_began_gives_up_its_place(served: Served) -> None:
 
 
 def test_connections_are_limited(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_running, "MAX_CONNECTIONS", 5)
-    monkeypatch.setattr(_running, "MAX_CLIENT_CONNECTIONS", 3)
+    monkeypatch.setattr(_server_process, "MAX_CONNECTIONS", 5)
+    monkeypatch.setattr(_server_process, "MAX_CLIENT_CONNECTIONS", 3)
     held = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3)]
     time.sleep(0.2)
     answer = raw(served.port, b"")

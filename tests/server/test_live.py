@@ -24,9 +24,9 @@ from serving import Served, serving
 from steelyard.errors import SteelyardError
 from steelyard.questions import ArenaSource, RunsSource
 from steelyard.records import encode_run
-from steelyard.server import _running, _site, _views
+from steelyard.server import _server_process, _site, _views
 from steelyard.server._pages import navigation
-from steelyard.server._running import bound, keep_running
+from steelyard.server._server_process import bound, keep_running
 
 SUBMISSION = {"task_id": "t", "total_tokens": 10, "tool_calls": 1}
 
@@ -219,7 +219,7 @@ def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
     with pytest.raises(SteelyardError, match="exited immediately"):
         keep_running(leave_a_file, 1)
     assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(_running, "MIN_WORKER_SECONDS", 0.0)
+    monkeypatch.setattr(_server_process, "MIN_WORKER_SECONDS", 0.0)
     enough = threading.Event()
 
     def end_after_three() -> None:

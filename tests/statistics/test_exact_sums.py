@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics import Grouping, LocalEngine, catalog, ratio
-from steelyard.metrics.engines._grouping import grouped_statistics
+from steelyard.metrics.engines._run_groups import grouped_statistics
 from steelyard.profiles import load_profile
 from steelyard.records import exact_mean, exact_quotient
 from steelyard.statistics import _exact_sums, exact_means, exact_totals, mean_of, weighted_means

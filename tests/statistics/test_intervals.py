@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Grouping
-from steelyard.metrics.engines._grouping import grouped_statistics
+from steelyard.metrics.engines._run_groups import grouped_statistics
 from steelyard.statistics import (
     auto_means,
     auto_medians,

@@ -45,7 +45,7 @@ from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.records import Call, Judgment, Run, Usage
 from steelyard.server import ROUTES, Route, ServeOptions
-from steelyard.server._running import guarded, site_of
+from steelyard.server._server_process import guarded, site_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 UPDATE = "python tests/support/golden_cases.py --update"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from steelyard.questions import ArenaSource, RunsSource
 from steelyard.server import ServeOptions
-from steelyard.server._running import Server, bound, configured, guarded, site_of
+from steelyard.server._server_process import Server, bound, configured, guarded, site_of
 from steelyard.server._site import Site
 
 SECURITY = {

@@ -261,7 +261,7 @@ Key = dict[str, str | None]
 """Key of an agent: agent and model, or the one that the profile groups by."""
 
 
-class Between(msgspec.Struct, frozen=True):
+class IntervalEstimate(msgspec.Struct, frozen=True):
     """Estimate with its interval, at the confidence level of the model version."""
 
     estimate: float
@@ -275,13 +275,13 @@ class ToolAbility(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     rank: int
     """By ability; equal abilities share a rank."""
-    ability: Between
+    ability: IntervalEstimate
     """The predicted overall score on an average task, adjusted for the difficulty of the tasks attempted."""
     mean_rank: int
     """By the plain mean."""
     mean_score: float
     """The mean over its tasks of its mean overall score, as on the leaderboard."""
-    correctness_ability: Between | None
+    correctness_ability: IntervalEstimate | None
     """Ability in correctness: 0 is the mean of all agents, 1 one standard deviation; None without criteria."""
     tasks: int
     submissions: int
@@ -292,13 +292,13 @@ class TaskDifficulty(msgspec.Struct, frozen=True, kw_only=True):
 
     task_id: str
     submissions: int
-    level: Between
+    level: IntervalEstimate
     """The predicted overall score of an average agent."""
     shrinkage: float
     """Overall score minus shrunken score, in score points; larger for tasks with fewer submissions."""
-    difficulty: Between | None
+    difficulty: IntervalEstimate | None
     """The correctness ability at which half of the submissions are correct; None without criteria."""
-    discrimination: Between | None
+    discrimination: IntervalEstimate | None
     """The slope at that ability, in logits; None without criteria."""
 
 
@@ -434,7 +434,7 @@ class PredictedScore(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted score of an agent on a task."""
 
     key: Key
-    prediction: Between
+    prediction: IntervalEstimate
     """The overall score of the next submission, with its prediction interval."""
     correctness: float | None
     """The predicted percentage of criteria met; None without criteria."""
@@ -462,7 +462,7 @@ class ModelEstimates(msgspec.Struct, frozen=True, kw_only=True):
     or one that was not in the fit."""
     shrunken_low: float | None = None
     shrunken_high: float | None = None
-    prediction: Between | None = None
+    prediction: IntervalEstimate | None = None
     """Predicted score of this agent on this task, with its prediction interval; None for an unknown agent."""
     standardized_residual: float | None = None
     """Score minus prediction in standard deviations of a prediction, if the score is an anomaly."""

@@ -16,11 +16,11 @@ from sqlalchemy.engine import Connection
 from steelyard.arena._answer_parts import (
     Abilities,
     Anomaly,
-    Between,
     CalibrationBin,
     Coefficient,
     CorrectnessModel,
     CorrectnessPrediction,
+    IntervalEstimate,
     Policy,
     TaskDifficulty,
     ToolAbility,
@@ -169,20 +169,20 @@ class _Rightness:
         self.fit = item_response(Responses(tools=pairs.first, tasks=pairs.second, attempts=pairs.n, right=right))
         self.reach = float(student_quantile(confidence, len(self.tools) - 1))
 
-    def ability(self, tool: int) -> Between | None:
+    def ability(self, tool: int) -> IntervalEstimate | None:
         """Of an agent that submitted to a task with criteria."""
         place = _place(self.tools, tool)
         if self.fit is None or place is None:
             return None
         return _between(self.fit.ability[place], self.reach * self.fit.ability_error[place])
 
-    def difficulty(self, task: int) -> tuple[Between | None, Between | None]:
+    def difficulty(self, task: int) -> tuple[IntervalEstimate | None, IntervalEstimate | None]:
         """Difficulty and discrimination of a task with criteria."""
         place = _place(self.tasks, task)
         if self.fit is None or place is None:
             return None, None
         slope, error = self.fit.log_discrimination[place], self.reach * self.fit.log_discrimination_error[place]
-        sharp = Between(*(_round(np.exp(value)) for value in (slope, slope - error, slope + error)))
+        sharp = IntervalEstimate(*(_round(np.exp(value)) for value in (slope, slope - error, slope + error)))
         return _between(self.fit.difficulty[place], self.reach * self.fit.difficulty_error[place]), sharp
 
 
@@ -271,8 +271,8 @@ def _place(numbers: Ints, wanted: int) -> int | None:
     return place if place < len(numbers) and numbers[place] == wanted else None
 
 
-def _between(estimate: float, reach: float) -> Between:
-    return Between(_round(estimate), _round(estimate - reach), _round(estimate + reach))
+def _between(estimate: float, reach: float) -> IntervalEstimate:
+    return IntervalEstimate(_round(estimate), _round(estimate - reach), _round(estimate + reach))
 
 
 TESTS = ("tests_pass", "min_functionality")

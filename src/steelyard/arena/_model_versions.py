@@ -12,10 +12,10 @@ from sqlalchemy.engine import Connection
 from steelyard.arena._answer_parts import (
     Abilities,
     Anomaly,
-    Between,
     CorrectnessModel,
     CorrectnessPrediction,
     FittedModel,
+    IntervalEstimate,
     ModelEstimates,
     Policy,
     PredictedScore,
@@ -286,7 +286,7 @@ def _why_none(arena: Arena, kind: str) -> str:
     return f"the {kind} model has not been fitted yet (run: steelyard arena model fit)"
 
 
-def _prediction(model: Abilities, tool: ToolAbility, task: TaskDifficulty | None) -> Between:
+def _prediction(model: Abilities, tool: ToolAbility, task: TaskDifficulty | None) -> IntervalEstimate:
     """Return the prediction for the next submission; for a task outside the fit, on an average task."""
     level = float(np.mean([each.level.estimate for each in model.tasks]))
     spread = float(np.std([each.level.estimate for each in model.tasks]))
@@ -295,10 +295,10 @@ def _prediction(model: Abilities, tool: ToolAbility, task: TaskDifficulty | None
     of_task = spread if task is None else _error(task.level, model.confidence, len(model.tasks))
     width = float(np.sqrt(model.residual_sd**2 + of_tool**2 + of_task**2))
     ends = (middle, middle + model.prediction_quantiles[0] * width, middle + model.prediction_quantiles[1] * width)
-    return Between(*(round(_inside(end), 2) for end in ends))
+    return IntervalEstimate(*(round(_inside(end), 2) for end in ends))
 
 
-def _error(between: Between, confidence: float, count: int) -> float:
+def _error(between: IntervalEstimate, confidence: float, count: int) -> float:
     """Return the standard error behind an interval."""
     return (between.high - between.low) / 2 / float(student_quantile(confidence, count - 1))
 

@@ -17,7 +17,6 @@ from steelyard.questions import (
     Count,
     EngineName,
     FilePaths,
-    ManyChosen,
     MapName,
     Moment,
     Names,
@@ -25,10 +24,11 @@ from steelyard.questions import (
     Options as DeclaredOptions,
     ProfileName,
     Runs,
+    Selections,
     Texts,
     split_names,
 )
-from steelyard.records import Chosen
+from steelyard.records import Selection
 from steelyard.settings import is_store, named_path
 
 RESULT_FORMATS = f"the extension selects the format: {', '.join(RESULT_ENDINGS)}."
@@ -119,10 +119,10 @@ _Repeated = Annotated[tuple[str, ...], Parameter(converter=_texts, negative="")]
 TYPED: dict[Any, Any] = {  # Any: types as they are written
     Names: _Listed,
     Texts: _Repeated,
-    ManyChosen: _Repeated,
+    Selections: _Repeated,
     FilePaths: Paths,
-    Chosen: str,
-    Chosen | None: str | None,
+    Selection: str,
+    Selection | None: str | None,
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,
@@ -140,11 +140,11 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
 Options = TypeVar("Options")
 
 if TYPE_CHECKING:
-    Typed = Annotated[Options, "options as options of the command line"]
+    CommandOptions = Annotated[Options, "options as options of the command line"]
 else:
 
-    class Typed:
-        """`Typed[MeasureOptions]`: the class as options of the command line."""
+    class CommandOptions:
+        """`CommandOptions[MeasureOptions]`: the class as options of the command line."""
 
         def __class_getitem__(cls, options):
             return Annotated[typed(options), Parameter(name="*")]

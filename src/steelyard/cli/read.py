@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.cli._options import Csv, NoCsvEscape, Paths, Typed, typed
+from steelyard.cli._options import CommandOptions, Csv, NoCsvEscape, Paths, typed
 from steelyard.cli._output import SHOWING, DisplayOptions, Output, check_csv_escape, check_printed, print_written
 from steelyard.cli._print import console, print_findings
 from steelyard.cli._question_commands import deliver
@@ -27,7 +27,7 @@ def read(
     ] = None,
     /,
     *,
-    options: Typed[ReadOptions] = DEFAULTS,
+    options: CommandOptions[ReadOptions] = DEFAULTS,
     csv: Csv = False,
     no_csv_escape: NoCsvEscape = False,
     out: Annotated[

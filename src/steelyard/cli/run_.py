@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from steelyard.cli._options import Csv, Json, OnePath, Quiet, Typed, typed
+from steelyard.cli._options import CommandOptions, Csv, Json, OnePath, Quiet, typed
 from steelyard.cli._output import check_printed
 from steelyard.cli._print import console, print_findings, print_json, print_text, progress_bar
 from steelyard.cli._question_commands import command_named
@@ -41,7 +41,7 @@ def run_command(
     plan: Annotated[OnePath, Parameter(help="Plan file (TOML).")],
     /,
     *,
-    options: Typed[RunOptions] = DEFAULTS,
+    options: CommandOptions[RunOptions] = DEFAULTS,
     json: Json = False,
     csv: Csv = False,
     quiet: Quiet = False,

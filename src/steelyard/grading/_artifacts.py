@@ -34,7 +34,7 @@ class ArtifactError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedArtifacts:
     """Artifacts in a folder of ours."""
 
     folder: Path
@@ -67,7 +67,7 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
+def staged(path: Path, *, stop: Event | None = None) -> Iterator[StagedArtifacts]:
     """Copy or extract the artifacts for the duration of the block. `stop`, once set, cancels it (AbortedError)."""
     with scratch_folder() as scratch:
         folder = scratch / "all"
@@ -75,7 +75,7 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
         try:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
-                _copy(path, _Copying(folder, stop))
+                _copy(path, _ArtifactCopy(folder, stop))
             elif stat.S_ISREG(mode):
                 _unpack(path, folder, scratch, stop)
             else:
@@ -84,7 +84,7 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
             raise ArtifactError(f"cannot read the artifacts: {error.message}", hint=error.hint) from error
         except OSError as error:
             raise ArtifactError(f"cannot read the artifacts: {error_message(error)}") from error
-        yield Staged(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
+        yield StagedArtifacts(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
 
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
@@ -104,7 +104,7 @@ def _whole(broken: Rejected | None) -> None:
         raise ArtifactError(f"cannot read the artifacts: {broken.reason}")
 
 
-class _Copying:
+class _ArtifactCopy:
     """Where artifacts are copied to, and how much may still be."""
 
     def __init__(self, target: Path, stop: Event | None) -> None:
@@ -122,7 +122,7 @@ class _Copying:
                 out.write(piece)
 
 
-def _copy(folder: Path, copying: _Copying) -> None:
+def _copy(folder: Path, copying: _ArtifactCopy) -> None:
     folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _copy_held(folder_fd, copying.target, copying, depth=1)
@@ -130,7 +130,7 @@ def _copy(folder: Path, copying: _Copying) -> None:
         os.close(folder_fd)
 
 
-def _copy_held(folder_fd: int, target: Path, copying: _Copying, *, depth: int) -> None:
+def _copy_held(folder_fd: int, target: Path, copying: _ArtifactCopy, *, depth: int) -> None:
     """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
     if depth > MAX_DIRECTORY_DEPTH.most:
         raise MAX_DIRECTORY_DEPTH.passed("the artifacts")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from steelyard import sandbox
 from steelyard.formatting import counted
-from steelyard.grading._artifacts import Staged
+from steelyard.grading._artifacts import StagedArtifacts
 from steelyard.grading._criterion_result import CriterionResult
 from steelyard.grading._grader import Grader
 from steelyard.grading._split import Bounds, Interpreter
@@ -96,7 +96,7 @@ class Bench(NamedTuple):
 def check_all(
     criteria: Sequence[SuccessCriterion],
     submission: Submission,
-    artifacts: Staged | None,
+    artifacts: StagedArtifacts | None,
     *,
     files: TaskFiles | None = None,
     stop: Event | None = None,

@@ -40,11 +40,11 @@ NOT_THE_CANDIDATES = frozenset({"unittest", "doctest", "bdb", "pdb"})
 """Modules whose exceptions tell the framework what to do."""
 
 
-class CandidateDied(BaseException):
+class CandidateExitError(BaseException):
     """The candidate's process has ended. Not an Exception, which a test could expect."""
 
 
-class CannotCross(Exception):
+class BoundaryError(Exception):
     """The test needs something that cannot leave its process."""
 
 
@@ -96,7 +96,7 @@ class ProxyKind(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], names: dict[str, Any], **given: Any) -> ProxyKind:
         if not names.pop("_made_by_peer", False):
-            raise CannotCross(f"a test derives {name} from a class of the candidate")
+            raise BoundaryError(f"a test derives {name} from a class of the candidate")
         return super().__new__(mcs, name, bases, names, **given)
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
@@ -200,7 +200,7 @@ class Peer:
         if named is not None:
             return ["N", *named]
         if kind in (types.ModuleType, types.FrameType, types.CodeType, types.TracebackType):
-            raise CannotCross(f"an object of type {kind.__name__}")
+            raise BoundaryError(f"an object of type {kind.__name__}")
         number = self.numbers.get(id(value))
         if number is None:
             number = self.numbers[id(value)] = len(self.given)
@@ -318,7 +318,7 @@ class Peer:
     def die(self, why: object) -> None:
         if not self.has_died:
             self.has_died, self.death = True, f"the candidate's process has ended: {why}"
-        raise CandidateDied(self.death)
+        raise CandidateExitError(self.death)
 
     def receive(self) -> Any:
         try:
@@ -401,7 +401,7 @@ class Peer:
             else:
                 raise WireError(f"unknown request {what!r}")
             return {"answer": self.wire.pack(result, Table())}
-        except CandidateDied:
+        except CandidateExitError:
             raise
         except BaseException as error:  # noqa: BLE001 - it goes through the candidate's code and may come back
             return {"raise": self.told(error)}

@@ -33,16 +33,16 @@ from ._words import (
     when as when,
 )
 from .engines._attempt_checks import (
-    Labeled as Labeled,
+    LabeledGroups as LabeledGroups,
     identical_results as identical_results,
     skewed_groups as skewed_groups,
     unexpected_run_counts as unexpected_run_counts,
 )
-from .engines._grouping import Grouping as Grouping, KeyCoder as KeyCoder
+from .engines._engine_choice import check_engine as check_engine, choose_engine as choose_engine, engine_of as engine_of
 from .engines._local import LocalEngine as LocalEngine, complete_cases as complete_cases
-from .engines._opening import check_engine as check_engine, choose_engine as choose_engine, engine_of as engine_of
 from .engines._protocol import RUNS as RUNS, Engine as Engine, GroupedStatistics as GroupedStatistics, Key as Key
 from .engines._run_checks import run_findings as run_findings
+from .engines._run_groups import Grouping as Grouping, KeyCoder as KeyCoder
 from .engines._spark import (
     SparkCluster as SparkCluster,
     SparkName as SparkName,

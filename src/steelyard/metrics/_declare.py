@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import DeclarationError, SteelyardError, UnknownNameError, UsageError, error_message
 from steelyard.formatting import UNITS_IN_CELLS
-from steelyard.metrics._words import CONSTANT, LOST, ONE, Followed, Value, as_column, exactly, library_of, weighed
+from steelyard.metrics._words import CONSTANT, LOST, ONE, FormulaTrace, Value, as_column, exactly, library_of, weighed
 from steelyard.profiles import default_profile
 from steelyard.records import RUN_FIELDS, CustomKind, Missing, custom_input, is_custom_field
 from steelyard.statistics import STATISTICS
@@ -251,15 +251,15 @@ class Metric:
     def _reducers(self) -> set[str | None]:
         return {spec.reduce for spec in self.inputs.values()}
 
-    def _followed(self, constants: Mapping[str, float]) -> Followed:
+    def _followed(self, constants: Mapping[str, float]) -> FormulaTrace:
         if self.level != "group" or any(spec.optional for spec in self.inputs.values()):
             return LOST
-        inputs = {name: Followed({name: 1.0}) for name in self.inputs}
+        inputs = {name: FormulaTrace({name: 1.0}) for name in self.inputs}
         try:
             result = self.function(**inputs, **constants)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, UsageError):
             return LOST  # what is done with the inputs is more than sums and quotients
-        return result if isinstance(result, Followed) else LOST
+        return result if isinstance(result, FormulaTrace) else LOST
 
     def expression(self, columns: Mapping[str, Value], constants: Mapping[str, float]) -> Value:
         """The metric as a column expression; null wherever a required input is null.

@@ -100,7 +100,7 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
         return exactly(_chosen(library, condition, then, otherwise), library)
     if isinstance(condition, Missing):
         return condition
-    if isinstance(condition, Followed):
+    if isinstance(condition, FormulaTrace):
         return LOST
     return then if condition else otherwise
 
@@ -219,7 +219,7 @@ CONSTANT = ""
 ONE: Form = {CONSTANT: 1.0}
 
 
-class Followed:
+class FormulaTrace:
     """The outcome of the inputs: one weighed sum over another, or something else (`above` is None).
 
     It equals no number, so that `ratio` divides, and is not a boolean, so that no branch is followed.
@@ -230,49 +230,49 @@ class Followed:
         self.above, self.below = above, below
 
     @classmethod
-    def _of(cls, value: Any, below: Form = ONE) -> Followed:
+    def _of(cls, value: Any, below: Form = ONE) -> FormulaTrace:
         """Return the value over the denominator; what is neither a number nor followed is lost."""
         if isinstance(value, int | float):
             return cls({name: weight * value for name, weight in below.items()}, below)
-        return value if isinstance(value, Followed) else LOST
+        return value if isinstance(value, FormulaTrace) else LOST
 
-    def __add__(self, other: Any) -> Followed:
+    def __add__(self, other: Any) -> FormulaTrace:
         added = self._of(other, self.below)
         if self.above is None or added.above is None or self.below != added.below:
             return LOST
         names = dict.fromkeys([*self.above, *added.above])
         sums = {name: self.above.get(name, 0.0) + added.above.get(name, 0.0) for name in names}
-        return Followed({name: weight for name, weight in sums.items() if weight}, self.below)
+        return FormulaTrace({name: weight for name, weight in sums.items() if weight}, self.below)
 
-    def __mul__(self, other: Any) -> Followed:
+    def __mul__(self, other: Any) -> FormulaTrace:
         if self.above is None or not isinstance(other, int | float):
             return LOST
-        return Followed({name: weight * other for name, weight in self.above.items()}, self.below)
+        return FormulaTrace({name: weight * other for name, weight in self.above.items()}, self.below)
 
-    def __truediv__(self, other: Any) -> Followed:
+    def __truediv__(self, other: Any) -> FormulaTrace:
         if isinstance(other, int | float):
             return self * (1 / other)
         divisor = self._of(other)
         if self.above is None or divisor.above is None or self.below != divisor.below:
             return LOST
-        return Followed(self.above, divisor.above)
+        return FormulaTrace(self.above, divisor.above)
 
-    def __rtruediv__(self, other: Any) -> Followed:
+    def __rtruediv__(self, other: Any) -> FormulaTrace:
         return self._of(other) / self
 
-    def __neg__(self) -> Followed:
+    def __neg__(self) -> FormulaTrace:
         return self * -1.0
 
-    def __sub__(self, other: Any) -> Followed:
+    def __sub__(self, other: Any) -> FormulaTrace:
         return self + -self._of(other, self.below)
 
-    def __rsub__(self, other: Any) -> Followed:
+    def __rsub__(self, other: Any) -> FormulaTrace:
         return self._of(other, self.below) + -self
 
     def __bool__(self) -> bool:
         raise TypeError("formulas with comparisons are not supported")
 
-    def _lost(self, _other: Any) -> Followed:
+    def _lost(self, _other: Any) -> FormulaTrace:
         return LOST
 
     __radd__, __rmul__ = __add__, __mul__
@@ -280,7 +280,7 @@ class Followed:
     __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __or__ = _lost
 
 
-LOST = Followed(None)
+LOST = FormulaTrace(None)
 """Neither a weighed sum of the inputs nor one over another."""
 
 

@@ -100,7 +100,7 @@ from ._shared_pages import (
 from ._text import (
     IN_A_PIPE as IN_A_PIPE,
     Cell as Cell,
-    Painted as Painted,
+    StyledText as StyledText,
     TextTable as TextTable,
     TextTree as TextTree,
     add_row as add_row,

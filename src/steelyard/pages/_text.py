@@ -27,14 +27,14 @@ EASY_TO_READ = 16
 _BREAK = re.compile(r" +(?!%)")  # a number keeps its percent sign
 
 
-class Painted(NamedTuple):
+class StyledText(NamedTuple):
     """Text with a color that means something."""
 
     text: str
     style: Style
 
 
-Cell = str | Painted
+Cell = str | StyledText
 
 
 def paint(text: str, style: Style | None, *, color: bool) -> str:
@@ -247,7 +247,7 @@ class TextTable:
                 [part for line in _text(cell).split("\n") for part in wrapped(line, width)]
                 for cell, width in zip(cells, widths, strict=True)
             ]
-            painted = [cell.style if isinstance(cell, Painted) else None for cell in cells]
+            painted = [cell.style if isinstance(cell, StyledText) else None for cell in cells]
             yield from _joined(broken, widths, justified, painted, color=color)
 
     def _transposed(self, width: int, *, color: bool) -> Iterator[str]:
@@ -263,7 +263,7 @@ class TextTable:
                     [part for line in _text(cell).split("\n") for part in wrapped(line, room)]
                     for cell, room in zip(cells, widths, strict=True)
                 ]
-                styles = [cell.style if isinstance(cell, Painted) else None for cell in cells]
+                styles = [cell.style if isinstance(cell, StyledText) else None for cell in cells]
                 lines = [wrapped(name, label), *values]
                 yield from _joined(lines, [label, *widths], [False] * len(lines), [None, *styles], color=color)
             yield ""
@@ -284,7 +284,7 @@ class TextTable:
 
 
 def _text(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Painted) else cell
+    return cell.text if isinstance(cell, StyledText) else cell
 
 
 def _words(lines: Sequence[str]) -> list[str]:
@@ -331,7 +331,7 @@ def add_row(table: TextTable, *cells: Cell) -> None:
     cleaned: list[Cell] = []
     for cell in cells:
         text = "\n".join(clean(line) for line in _text(cell).split("\n"))
-        cleaned.append(Painted(text, cell.style) if isinstance(cell, Painted) else text)
+        cleaned.append(StyledText(text, cell.style) if isinstance(cell, StyledText) else text)
     table.rows.append((*cleaned, *[""] * (len(table.columns) - len(cleaned))))
 
 
@@ -349,7 +349,7 @@ class TextTree:
     """A text of one or several lines, perhaps with a bar behind the last, and what hangs below it."""
 
     text: str
-    bar: Painted | None = None
+    bar: StyledText | None = None
     branches: tuple[TextTree, ...] = ()
 
     def lines(self, width: int | None, *, color: bool = False) -> Iterator[str]:
@@ -466,4 +466,4 @@ def _cell(column: Column, row: int) -> Cell:
     shown = column.shown(row)
     text = shown if column.texts is not None else clean(shown)  # a value from data has no lines of its own
     style = column.styles[row] if column.styles else None
-    return Painted(text, style) if style else text
+    return StyledText(text, style) if style else text

@@ -78,7 +78,7 @@ def _import_without_pydantic(name: str) -> None:
     assert spec.loader is not None
 
     def import_for_it(name: str, *rest: Any) -> Any:  # Any: as builtins.__import__ has it
-        return _Unused() if name == "pydantic" else builtins.__import__(name, *rest)
+        return _Stub() if name == "pydantic" else builtins.__import__(name, *rest)
 
     module = module_from_spec(spec)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_for_it}
@@ -86,15 +86,15 @@ def _import_without_pydantic(name: str) -> None:
     spec.loader.exec_module(module)
 
 
-class _Unused:
+class _Stub:
     """Stub that takes any call and has any attribute: what is declared with it exists, but is unusable."""
 
-    def __getattr__(self, name: str) -> _Unused:
+    def __getattr__(self, name: str) -> _Stub:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
 
-    def __call__(self, *_arguments: object, **_options: object) -> _Unused:
+    def __call__(self, *_arguments: object, **_options: object) -> _Stub:
         return self
 
 

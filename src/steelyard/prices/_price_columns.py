@@ -98,7 +98,7 @@ def price_columns(
     columns = {kind: np.asarray(column) for kind, column in tokens.items()}
     if any(len(column) != rows for column in (moments, *columns.values())):
         raise ValueError("price columns differ in length")
-    compiled = Compiled(price_table, list(code_of), span)
+    compiled = TierArrays(price_table, list(code_of), span)
     cost_usd = np.empty(rows, np.float64)
     reason_of = np.empty(rows, np.int32)
     for start in range(0, rows, ROWS_AT_ONCE):
@@ -159,7 +159,7 @@ class _Tier(NamedTuple):
     next_above: int
 
 
-class Compiled:
+class TierArrays:
     """Every tier of every period of the models in a table, as rows of coefficient arrays."""
 
     def __init__(self, price_table: PriceTable, names: Sequence[str | None], span: Span) -> None:

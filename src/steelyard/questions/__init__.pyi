@@ -21,11 +21,11 @@ from ._figure_options import MeasureOptions as MeasureOptions, RankOptions as Ra
 from ._options import (
     Count as Count,
     FilePaths as FilePaths,
-    ManyChosen as ManyChosen,
     MapName as MapName,
     Moment as Moment,
     ProfileName as ProfileName,
     ReadOptions as ReadOptions,
+    Selections as Selections,
 )
 from ._plan_outcomes import PlanExport as PlanExport, PlanOutlook as PlanOutlook, PlanRun as PlanRun
 from ._question import (

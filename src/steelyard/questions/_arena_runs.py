@@ -18,12 +18,12 @@ from steelyard.questions.arena._common import no_records
 from steelyard.questions.arena._submitted import SubmitResult
 from steelyard.records import (
     NO_LABELS,
-    Chosen,
     DecodeError,
     Finding,
     Labels,
     Rejected,
     Run,
+    Selection,
     Submission,
     custom_inputs,
     derived_fields,
@@ -46,7 +46,7 @@ def submit_runs(
     map: str | None = None,  # noqa: A002 # as every command calls it
     prices: str = DEFAULT_PRICE_TABLE,
     submitter: str | None = None,
-    set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every command has for it
+    set: Selection | Sequence[Selection] = (),  # noqa: A002 # the word that every command has for it
     progress: FileProgress | None = None,
 ) -> SubmitResult:
     """Submit the runs in the files; tasks are matched by name or by the task map."""

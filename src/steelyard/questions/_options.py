@@ -25,9 +25,9 @@ from steelyard.questions._run_input import (
     reading_cluster,
 )
 from steelyard.records import (
-    Chosen,
     Labels,
     RunChoice,
+    Selection,
     Zone,
     conditions_of,
     end_of,
@@ -39,7 +39,7 @@ from steelyard.records import (
 if TYPE_CHECKING:
     from steelyard.sources import Cluster, Mapping
 
-ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
+Selections: TypeAlias = Selection | Sequence[Selection]
 """One filter or several; repeatable on the command line."""
 FilePaths: TypeAlias = Annotated[PathInput | Sequence[PathInput], "files"]
 """One file or several."""
@@ -56,7 +56,7 @@ ProfileName: TypeAlias = str | Profile
 class LabelOptions(Options):
     """Fields to set on every run."""
 
-    set: ManyChosen = doc(
+    set: Selections = doc(
         "Set a field on every run; repeatable. In VALUE, {file} is the file name, {stem} the file name "
         "without extension, {folder} the name of the directory that contains the file, and {folder[1]} the "
         "name of its parent directory.",
@@ -86,7 +86,7 @@ class MapOptions(LabelOptions):
 class RunFilterOptions(MapOptions):
     """Filters for runs."""
 
-    where: ManyChosen = doc("KEY=VALUE or KEY!=VALUE; comma-separated or repeatable.", default=())
+    where: Selections = doc("KEY=VALUE or KEY!=VALUE; comma-separated or repeatable.", default=())
     since: Moment = doc(
         "Only runs started on or after this date or time (2026-10-01, 30d, yesterday). A month (2026-10) "
         "selects only that month.",

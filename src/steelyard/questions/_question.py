@@ -92,7 +92,7 @@ class Option(NamedTuple):
         return self.annotation == "Texts"
 
 
-class _Declared(NamedTuple):
+class _Declaration(NamedTuple):
     text: str
     default: Any  # Any: a value of the option's type
     short: str
@@ -111,7 +111,7 @@ def doc(
     flag: str = "",
 ) -> Any:  # Any: stands for a value of the annotated type, as `dataclasses.field` does
     """Declare an option: its help, default, flags, and whether it is for local use only."""
-    return _Declared(text, default, short, local, not kw_only, flag)
+    return _Declaration(text, default, short, local, not kw_only, flag)
 
 
 def split_names(text: str) -> list[str]:
@@ -142,7 +142,7 @@ class Options:
         own = {
             name: Option(name, annotation, *vars(cls)[name])
             for name, annotation in vars(cls).get("__annotations__", {}).items()
-            if isinstance(vars(cls).get(name), _Declared)
+            if isinstance(vars(cls).get(name), _Declaration)
         }
         for name, each in own.items():
             if each.is_required:

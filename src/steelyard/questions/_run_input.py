@@ -471,7 +471,7 @@ class RecordReader:
         return [*set_aside_findings(self.set_aside), *self._notes, *chosen, *_searched_findings(searched)]
 
 
-class CustomFieldsSeen:
+class CustomFieldCheck:
     """Whether some run has each of custom fields that were asked for."""
 
     def __init__(self, keys: Iterable[str], *, known: Collection[str] = GROUP_KEYS) -> None:

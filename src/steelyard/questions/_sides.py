@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.errors import UsageError
 from steelyard.option_names import option
 from steelyard.questions._run_input import Measurable, input_names
-from steelyard.records import Chosen
+from steelyard.records import Selection
 from steelyard.settings import is_stdin, is_store, named_path
 
 FILE = "file"
@@ -17,8 +17,8 @@ FILE = "file"
 
 
 def sides_of(
-    runs: Measurable, baseline: Chosen | None, candidates: Sequence[Chosen]
-) -> tuple[Measurable, Chosen, tuple[Chosen, ...]]:
+    runs: Measurable, baseline: Selection | None, candidates: Sequence[Selection]
+) -> tuple[Measurable, Selection, tuple[Selection, ...]]:
     """Return the inputs and the selections of both sides.
 
     A side that is a file or directory is an input, selected by its name. Without any side, the first input is the
@@ -36,7 +36,7 @@ def sides_of(
         if len(inputs) < 2:
             hint = f"name two inputs, or {option('baseline', 'agent=NAME')} and {option('candidate', 'agent=NAME')}"
             raise UsageError("no baseline and no candidate to compare", hint=hint)
-        chosen: list[Chosen] = [{FILE: name} for name in input_names(inputs)]
+        chosen: list[Selection] = [{FILE: name} for name in input_names(inputs)]
         return list(inputs), chosen[0], tuple(chosen[1:])
     if baseline is None:
         raise UsageError("no baseline to compare with", hint=option("baseline", "agent=NAME,model=NAME"))
@@ -50,8 +50,8 @@ def sides_of(
 
 
 def checked_sides(
-    runs: Measurable, baseline: Measurable | None, candidate: Chosen | None, *, is_relative: bool
-) -> dict[str, tuple[Measurable, Chosen | None]]:
+    runs: Measurable, baseline: Measurable | None, candidate: Selection | None, *, is_relative: bool
+) -> dict[str, tuple[Measurable, Selection | None]]:
     """Return the input and the selection of each side of a check; the first of two inputs may be the baseline."""
     before = _selection(baseline)
     if before is None and candidate is None:
@@ -59,7 +59,7 @@ def checked_sides(
         if baseline is None and is_relative and len(inputs) == 2:
             input_names(inputs)  # rejects the same input twice
             baseline, runs = inputs
-        sides: dict[str, tuple[Measurable, Chosen | None]] = {} if baseline is None else {BASELINE: (baseline, None)}
+        sides: dict[str, tuple[Measurable, Selection | None]] = {} if baseline is None else {BASELINE: (baseline, None)}
         return {**sides, CANDIDATE: (runs, None)}
     if candidate is None:
         raise UsageError("no candidate to check", hint=option("candidate", "agent=NAME,model=NAME"))
@@ -71,7 +71,7 @@ def checked_sides(
 BASELINE, CANDIDATE = "the baseline", "the candidate"
 
 
-def _selection(side: object) -> Chosen | None:
+def _selection(side: object) -> Selection | None:
     """The selection that a side is; None where it holds runs."""
     if isinstance(side, Mapping):
         return None if "task" in side else side  # a record has a task

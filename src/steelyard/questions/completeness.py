@@ -16,7 +16,7 @@ from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.questions._answer import Answer, Drawing, Part, Rows
 from steelyard.questions._options import PricedRunOptions
 from steelyard.questions._question import Names, doc, log_question
-from steelyard.questions._run_input import CustomFieldsSeen, LogLocation, RecordReader, Runs, runs_or_logs
+from steelyard.questions._run_input import CustomFieldCheck, LogLocation, RecordReader, Runs, runs_or_logs
 from steelyard.questions.measure import checked_keys
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of, key_text, one_a_kind
 
@@ -127,7 +127,7 @@ class CompletenessCounts:
         self._by, self._price_table = tuple(checked_keys(options.by)), open_price_table(options.prices)
         self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
         self._total = _GroupCount()
-        self._custom_fields = CustomFieldsSeen(self._by)
+        self._custom_fields = CustomFieldCheck(self._by)
 
     def add(self, run: Run) -> None:
         """One more run."""

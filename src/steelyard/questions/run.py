@@ -41,7 +41,7 @@ from steelyard.runner import (
 from steelyard.settings import named_path
 
 if TYPE_CHECKING:
-    from steelyard.questions._delivering import Delivery
+    from steelyard.questions._run_delivery import Delivery
 
 
 class RunOptions(Options):
@@ -134,7 +134,7 @@ def _delivery(opened: OpenedPlan, folder: PlanFolder) -> Delivery | None:
     address = opened.read.plan.plan.deliver
     if address is None:
         return None
-    from steelyard.questions._delivering import Delivery  # brings the arena and its store
+    from steelyard.questions._run_delivery import Delivery  # brings the arena and its store
 
     return Delivery(address, folder, tasks={task.id for task in opened.read.plan.tasks})
 

@@ -134,7 +134,7 @@ def run_list(plan: PlanInput, options: RunListOptions) -> PlanTrials:
 
 def more_tasks(plan: Plan) -> list[PlanTask]:
     """Return the tasks of the plan's arena."""
-    from steelyard.questions._delivering import arena_tasks  # brings the arena and its store
+    from steelyard.questions._run_delivery import arena_tasks  # brings the arena and its store
 
     return arena_tasks(plan)
 

@@ -12,7 +12,7 @@ from ._custom_fields import (
     plain_text as plain_text,
     plain_type as plain_type,
 )
-from ._decoding import (
+from ._run_decoder import (
     CONTENT_BYTES as CONTENT_BYTES,
     JSON_ERRORS as JSON_ERRORS,
     DecodeError as DecodeError,
@@ -106,7 +106,7 @@ from ._run import (
     tier_text as tier_text,
 )
 from ._run_choice import (
-    Chosen as Chosen,
+    Selection as Selection,
     KeyCondition as KeyCondition,
     RunChoice as RunChoice,
     RunChooser as RunChooser,

@@ -17,10 +17,10 @@ import msgspec
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.option_names import option
 from steelyard.records._custom_fields import custom_value
-from steelyard.records._decoding import DecodeError, convert_run
 from steelyard.records._findings import FilePlaces, Finding, Rejected
 from steelyard.records._run import Run
-from steelyard.records._run_choice import Chosen, each_pair, key_named
+from steelyard.records._run_choice import Selection, each_pair, key_named
+from steelyard.records._run_decoder import DecodeError, convert_run
 from steelyard.settings import GIVEN_RECORDS, PIPED
 from steelyard.suggestions import nearest
 
@@ -69,7 +69,7 @@ class Labels:
 NO_LABELS = Labels()
 
 
-def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
+def labels_of(given: Selection | Sequence[Selection]) -> Labels:
     """`model=X,experiment={folder}`, several of them, or mappings; every key and part of a path is known.
 
     >>> labels_of("experiment={folder}, agent=codex").texts

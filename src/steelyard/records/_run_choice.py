@@ -20,7 +20,7 @@ from steelyard.suggestions import nearest
 if TYPE_CHECKING:
     from steelyard.records._run import Run
 
-Chosen: TypeAlias = str | Mapping[str, str]
+Selection: TypeAlias = str | Mapping[str, str]
 """What chooses runs: `agent=X,model=Y`, or a dict of the same."""
 
 KEY_ALIASES = {"project": "experiment"}
@@ -200,7 +200,7 @@ def key_of(run: Run, key: str) -> str | None:
     return None if value is None else str(value)
 
 
-def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[KeyCondition, ...]:
+def conditions_of(given: Selection | Sequence[Selection], *, option: str) -> tuple[KeyCondition, ...]:
     """`agent=X,model!=Y`, several of them, or mappings; every key is known, and a value may contain a comma.
 
     >>> conditions_of("agent=Smith, John,model!=Y", option="where")
@@ -216,13 +216,13 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
     return tuple(conditions)
 
 
-def each_pair(given: Chosen | Sequence[Chosen], *, option: str) -> Iterator[KeyCondition]:
+def each_pair(given: Selection | Sequence[Selection], *, option: str) -> Iterator[KeyCondition]:
     """Each key with its value, as written or mapped."""
     for chosen in [given] if isinstance(given, (str, Mapping)) else given:
         yield from _each(chosen, option)
 
 
-def _each(chosen: Chosen, option: str) -> Iterator[KeyCondition]:
+def _each(chosen: Selection, option: str) -> Iterator[KeyCondition]:
     conditions = (
         [KeyCondition(str(key), str(value)) for key, value in chosen.items()]
         if isinstance(chosen, Mapping)

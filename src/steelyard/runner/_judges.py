@@ -36,7 +36,15 @@ from steelyard.runner._measurement import measured_samples, with_benchmarks
 from steelyard.runner._plan import NOP, ORACLE, PlanRead
 from steelyard.runner._plan_folder import PlanFolder
 from steelyard.runner._plan_records import FORMAT_VERSION, AgentUse, JudgeUse, PlanTask
-from steelyard.runner._rubrics import Rubric, Shown, Winner, prompt_for, read_comparison, read_rubric, read_scores
+from steelyard.runner._rubrics import (
+    BlindedAttempt,
+    Rubric,
+    Winner,
+    prompt_for,
+    read_comparison,
+    read_rubric,
+    read_scores,
+)
 from steelyard.runner._trial_records import Ending, ExecutionOutcome, Trial, TrialResult
 
 _MAX_OUTPUT_CHARS = 4_000
@@ -225,7 +233,7 @@ def work_overlay(overlay: Path) -> Path:
     return overlay / "work" if (overlay / "work").is_dir() or (overlay / "home").is_dir() else overlay
 
 
-def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, blinding: Blinding) -> Shown:
+def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, blinding: Blinding) -> BlindedAttempt:
     result, executions = folder.result(trial.id), folder.executions(trial.id)
     before = [read.path_of(task.work)] if task.work else []
     tier = read.use_of(trial.agent).tiers.get(trial.tier or "")
@@ -233,7 +241,7 @@ def _shown(read: PlanRead, folder: PlanFolder, trial: Trial, task: PlanTask, bli
     diff = blinding.diff(work_diff(before, executions[-1] / "work")) if executions else ""
     tests = result.run.tests if result is not None and result.run is not None else None
     output = _end_of(executions[-1] / "verify" / "stdout", blinding) if executions and task.verify else ""
-    return Shown(diff, blinding.text("\n".join(part for part in (_tests(tests), output) if part)))
+    return BlindedAttempt(diff, blinding.text("\n".join(part for part in (_tests(tests), output) if part)))
 
 
 def _tests(tests: TestResults | None) -> str:
@@ -262,7 +270,7 @@ _FAMILIES = {"gpt": "openai", "chatgpt": "openai", "codex": "openai", "o": "open
 """First words of names of models that belong to one maker; else the first word is the family."""
 
 
-class Judged(NamedTuple):
+class JudgedTrial(NamedTuple):
     """One finished trial of a judge."""
 
     trial: Trial
@@ -306,12 +314,12 @@ def _use(read: PlanRead, trial: Trial) -> str:
     return read.use_of(trial.agent).use if trial.kind == "run" else trial.kind
 
 
-def _judged(trial: Trial, result: TrialResult) -> Judged | None:
+def _judged(trial: Trial, result: TrialResult) -> JudgedTrial | None:
     """The answer of a judge's trial; None where it gave none."""
     if result.judgment is None:
         return None
     cost_usd = sum_of_known(each.cost_usd for each in result.executions)
-    return Judged(trial, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
+    return JudgedTrial(trial, msgspec.convert(result.judgment, JudgeAnswer), cost_usd)
 
 
 def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list[Finding]:
@@ -332,7 +340,7 @@ def _unread(trials: Iterable[Trial], results: Mapping[str, TrialResult]) -> list
     ]
 
 
-def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
+def _redacted(answers: Iterable[JudgedTrial], trials: Mapping[str, Trial]) -> list[Finding]:
     """Report attempts that reveal their agent, once for all judges."""
     redacted_in: dict[str, str] = {}
     for judged in answers:
@@ -349,7 +357,7 @@ def _redacted(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Fi
     ]
 
 
-def _families(answers: Iterable[Judged], trials: Mapping[str, Trial]) -> list[Finding]:
+def _families(answers: Iterable[JudgedTrial], trials: Mapping[str, Trial]) -> list[Finding]:
     """Judges that judged models of their own family, which they tend to prefer."""
     own: dict[str, set[str]] = {}
     for judged in answers:
@@ -379,7 +387,7 @@ def family_of(model: str) -> str:
 
 
 def calibration(
-    answers: Iterable[Judged],
+    answers: Iterable[JudgedTrial],
     trials: Mapping[str, Trial],
     results: Mapping[str, TrialResult],
     *,
@@ -427,7 +435,7 @@ def _calibrated(judge: str, mistakes: Sequence[str], asked: int, *, is_unfit: bo
     return Finding(code="judge_unfit", severity="error", message=message, where=f"judge {judge}")
 
 
-def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
+def _of_single(answers: Iterable[JudgedTrial]) -> dict[str, list[Judgment]]:
     """Judgments by judged trial, where one attempt was judged."""
     judgments: dict[str, list[Judgment]] = {}
     for judged in answers:
@@ -442,12 +450,12 @@ def _of_single(answers: Iterable[Judged]) -> dict[str, list[Judgment]]:
     return judgments
 
 
-def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], list[Finding]]:
+def _of_pairs(answers: Iterable[JudgedTrial]) -> tuple[dict[str, list[Judgment]], list[Finding]]:
     """One judgment for each judge and trial: the fraction of its pairs that it won, a tie counting half.
 
     A pair counts when both orders were judged. Where they disagree, the order decided and not the work: a tie.
     """
-    orders: dict[tuple[str, int, frozenset[str]], list[Judged]] = {}
+    orders: dict[tuple[str, int, frozenset[str]], list[JudgedTrial]] = {}
     for judged in answers:
         if judged.answer.better is not None:
             orders.setdefault((judged.trial.agent, judged.trial.attempt, frozenset(judged.trial.judged)), []).append(
@@ -485,7 +493,7 @@ def _of_pairs(answers: Iterable[Judged]) -> tuple[dict[str, list[Judgment]], lis
     return judgments, findings
 
 
-def _winner(judged: Judged) -> str | None:
+def _winner(judged: JudgedTrial) -> str | None:
     """The id of the better trial; None for a tie."""
     place = {"A": 0, "B": 1}.get(judged.answer.better or "")
     return None if place is None else judged.trial.judged[place]

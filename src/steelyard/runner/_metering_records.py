@@ -161,26 +161,26 @@ class MeteredCalls(Record, frozen=True, kw_only=True):
         return any(call.is_lower_bound for call in self.calls)
 
 
-class CallsRejected(Record, frozen=True, kw_only=True, tag_field="event", tag="rejected"):
+class CallRejection(Record, frozen=True, kw_only=True, tag_field="event", tag="rejected"):
     """Time from which calls were rejected."""
 
     at: datetime
     reason: str
 
 
-class CallStarted(Record, frozen=True, kw_only=True, tag_field="event", tag="started"):
+class CallStart(Record, frozen=True, kw_only=True, tag_field="event", tag="started"):
     """Call about to be forwarded."""
 
     call: MeteredCall
 
 
-class CallEnded(Record, frozen=True, kw_only=True, tag_field="event", tag="ended"):
+class CallEnd(Record, frozen=True, kw_only=True, tag_field="event", tag="ended"):
     """Call that has ended or was aborted."""
 
     call: MeteredCall
 
 
-Line: TypeAlias = CallStarted | CallEnded | CallsRejected
+Line: TypeAlias = CallStart | CallEnd | CallRejection
 _LINE = msgspec.json.Decoder(Line)
 
 
@@ -195,18 +195,18 @@ class CallLog:
     def begin(self, call: MeteredCall) -> None:
         """Call about to be forwarded."""
         self._calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)
-        self._write(CallStarted(call=call))
+        self._write(CallStart(call=call))
 
     def end(self, call: MeteredCall) -> None:
         """Record the end of a call."""
         self._calls[call.number] = call
-        self._write(CallEnded(call=call))
+        self._write(CallEnd(call=call))
 
     def reject(self, reason: str) -> None:
         """Reject further calls; the first reason is kept."""
         if self.rejection is None:
             self.rejection = reason
-            self._write(CallsRejected(at=datetime.now(UTC), reason=reason))
+            self._write(CallRejection(at=datetime.now(UTC), reason=reason))
 
     def count(self) -> MeteredCalls:
         """Return the calls so far."""
@@ -241,11 +241,11 @@ def read_call_log(path: Path) -> MeteredCalls:
         except msgspec.MsgspecError as error:
             raise RecordError(f"invalid metering record: {error}", path=str(path), line=number) from error
         match line:
-            case CallStarted(call=call):
+            case CallStart(call=call):
                 calls[call.number] = msgspec.structs.replace(call, is_lower_bound=True)
-            case CallEnded(call=call):
+            case CallEnd(call=call):
                 calls[call.number] = call
-            case CallsRejected(reason=reason):
+            case CallRejection(reason=reason):
                 rejection = rejection or reason
     return MeteredCalls(calls=tuple(calls[number] for number in sorted(calls)), rejection=rejection)
 

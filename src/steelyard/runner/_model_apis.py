@@ -77,7 +77,7 @@ class _Feedback(msgspec.Struct, rename="camel"):
     block_reason: str | None = None
 
 
-class _Generated(msgspec.Struct, rename="camel"):
+class _GeminiAnswer(msgspec.Struct, rename="camel"):
     """An answer of Gemini, or a part of one."""
 
     model_version: str | None = None
@@ -91,12 +91,12 @@ class _ErrorBody(msgspec.Struct):
 
 
 _ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
-_Part: TypeAlias = _Chat | _ResponseEvent | _MessageEvent | _Generated
+_Part: TypeAlias = _Chat | _ResponseEvent | _MessageEvent | _GeminiAnswer
 _PARTS: dict[ApiKind, type[_Part]] = {
     "chat": _Chat,
     "responses": _ResponseEvent,
     "messages": _MessageEvent,
-    "gemini": _Generated,
+    "gemini": _GeminiAnswer,
 }
 _DECODERS = {kind: msgspec.json.Decoder(part) for kind, part in _PARTS.items()}
 _LISTS = {kind: msgspec.json.Decoder(list[part]) for kind, part in _PARTS.items()}  # type: ignore[valid-type] # a type at run time
@@ -239,7 +239,7 @@ class UsageReader:
                 if stated_in.usage is not None:
                     self._stated = _updated(self._stated, stated_in.usage)
                     self.is_final = part.type == "message_delta"
-            case _Generated():
+            case _GeminiAnswer():
                 self._name(part.model_version)
                 is_last = any(candidate.finish_reason for candidate in part.candidates or ())
                 self.has_ended |= is_last or (

@@ -210,13 +210,13 @@ class PlanFolder:
                 yield result
 
 
-class _Started(Record, frozen=True, kw_only=True):
+class _StartRecord(Record, frozen=True, kw_only=True):
     at: datetime
 
 
 def started_at(execution_folder: Path) -> datetime:
     """When an execution began."""
-    started = read_record(execution_folder / "started.json", _Started)
+    started = read_record(execution_folder / "started.json", _StartRecord)
     return started.at if started else datetime.fromtimestamp(execution_folder.stat().st_mtime, UTC)
 
 

@@ -75,14 +75,16 @@ def read_rubric(path: Path) -> Rubric:
         raise UsageError(message, where=str(path), hint=hint) from error
 
 
-class Shown(NamedTuple):
+class BlindedAttempt(NamedTuple):
     """What a judge is shown of one attempt, blinded."""
 
     diff: str
     tests: str
 
 
-def prompt_for(task: str, sides: Sequence[Shown], lines: Sequence[RubricLine], *, rubric: Rubric, mark: str) -> str:
+def prompt_for(
+    task: str, sides: Sequence[BlindedAttempt], lines: Sequence[RubricLine], *, rubric: Rubric, mark: str
+) -> str:
     """The question to a judge: one attempt to score, or two to compare.
 
     `mark` encloses text written by others. It is created after they wrote it, so that nothing in there can

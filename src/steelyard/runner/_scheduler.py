@@ -220,7 +220,7 @@ class PlanProgress:
 
 
 @dataclass
-class _Waiting:
+class _WaitingTrial:
     """A trial that is to run."""
 
     trial: Trial
@@ -253,7 +253,7 @@ class Scheduler:
         self._progress, self._finished = progress, finished
         self._total = len(trials)
         self._done = set(done)
-        self._waiting = [_Waiting(trial) for trial in trials if trial.id not in done]
+        self._waiting = [_WaitingTrial(trial) for trial in trials if trial.id not in done]
         self._running: dict[str, Trial] = {}
         self._endings: Counter[str] = Counter()
         self._streaks: dict[str, tuple[str, int]] = {}
@@ -322,7 +322,7 @@ class Scheduler:
                 if not self._workers:
                     self._all_ended.set()
 
-    def _next(self) -> tuple[_Waiting, Amounts] | None:
+    def _next(self) -> tuple[_WaitingTrial, Amounts] | None:
         """The next trial and what it may spend, waited for; None when there is nothing more to start."""
         with self._changed:
             while not self.stop.is_set():
@@ -342,7 +342,7 @@ class Scheduler:
                 self._changed.wait(min(waits, default=None))
         return None
 
-    def _is_ready(self, entry: _Waiting) -> bool:
+    def _is_ready(self, entry: _WaitingTrial) -> bool:
         return entry.ready_at <= time.monotonic() and all(judged in self._done for judged in entry.trial.judged)
 
     def _drop_stopped(self) -> None:
@@ -358,7 +358,7 @@ class Scheduler:
                 self._folder.release(entry.trial.id)
         self._waiting = [entry for entry in self._waiting if entry.trial.agent not in self.stopped]
 
-    def _run(self, entry: _Waiting, allowed: Amounts) -> None:
+    def _run(self, entry: _WaitingTrial, allowed: Amounts) -> None:
         """One execution. What is written is written outside the lock, so that no disk holds the others up."""
         trial, outcome, is_done = entry.trial, None, False
         try:
@@ -384,7 +384,7 @@ class Scheduler:
             self._finished(trial, outcome)
         self._report_progress()
 
-    def _claim(self, entry: _Waiting) -> bool:
+    def _claim(self, entry: _WaitingTrial) -> bool:
         """Whether the trial is ours now; then what earlier executions came to is counted, interrupted ones too."""
         trial = entry.trial
         if not self._folder.claim(trial.id):
@@ -398,7 +398,7 @@ class Scheduler:
             entry.executions.append(outcome.result)
         return True
 
-    def _finish(self, entry: _Waiting, outcome: ExecutionOutcome) -> bool:
+    def _finish(self, entry: _WaitingTrial, outcome: ExecutionOutcome) -> bool:
         result = TrialResult(
             id=entry.trial.id,
             ending=outcome.result.ending,
@@ -409,7 +409,7 @@ class Scheduler:
         )
         return self._folder.finish(result)
 
-    def _after(self, entry: _Waiting, outcome: ExecutionOutcome) -> None:
+    def _after(self, entry: _WaitingTrial, outcome: ExecutionOutcome) -> None:
         """Count the execution; retry it after an infrastructure failure, or leave it to the next run."""
         trial, ending = entry.trial, outcome.result.ending
         self._spending.add(trial, outcome.result)

@@ -159,7 +159,7 @@ class _Test(NamedTuple):
     equal: bool = True
 
 
-class _Guarded(NamedTuple):
+class _GuardedCall(NamedTuple):
     """A call that is let through in some ways only. The kernel takes these arguments as 32 bits, as we do."""
 
     name: str
@@ -176,15 +176,15 @@ _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _GUARDED = (
     # A new process may not open namespaces of its own: in them it would be root again. And the search for
     # unlinked files finds those of all threads in one place only while they share open files.
-    _Guarded(
+    _GuardedCall(
         "clone",
         (56, 220),
         ((_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),),
     ),
-    _Guarded("close_range", (436, 436), ((_Test(2, 2, 0),),)),  # it can part what threads share
+    _GuardedCall("close_range", (436, 436), ((_Test(2, 2, 0),),)),  # it can part what threads share
     # No limit counts what waits in sockets, so their buffers stay as large as they are. The system may
     # ignore a requested size without an error, so the call still succeeds.
-    _Guarded(
+    _GuardedCall(
         "setsockopt",
         (54, 208),
         (
@@ -198,7 +198,7 @@ _GUARDED = (
 # namespaces: they lead to the host or deep into the kernel. Netlink is needed to ask for one's own interfaces.
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
 _NAMESPACED_SOCKETS = (
-    _Guarded(
+    _GuardedCall(
         "socket",
         (41, 198),
         (
@@ -207,27 +207,27 @@ _NAMESPACED_SOCKETS = (
         ),
         EAFNOSUPPORT,
     ),
-    _Guarded("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX),),), EAFNOSUPPORT),
+    _GuardedCall("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX),),), EAFNOSUPPORT),
 )
 # A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
 # those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
-_SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX), _Test(1, 0b1011, 1)),), EACCES),)
+_SOCKET_PAIRS = (_GuardedCall("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX), _Test(1, 0b1011, 1)),), EACCES),)
 
 
-def _process_guards(pid: int, *, equal: bool) -> tuple[_Guarded, ...]:
+def _process_guards(pid: int, *, equal: bool) -> tuple[_GuardedCall, ...]:
     """Return guards of the calls that change another process, which allow this process only, or all others."""
     process = ((_Test(0, _WHOLE, pid, equal),),)
     return (
-        _Guarded("prlimit64", (302, 261), process),
-        _Guarded("sched_setaffinity", (203, 122), process),
-        _Guarded("sched_setscheduler", (144, 119), process),
-        _Guarded("sched_setparam", (142, 118), process),
-        _Guarded("sched_setattr", (314, 274), process),
-        _Guarded("migrate_pages", (256, 238), process),
-        _Guarded("move_pages", (279, 239), process),
+        _GuardedCall("prlimit64", (302, 261), process),
+        _GuardedCall("sched_setaffinity", (203, 122), process),
+        _GuardedCall("sched_setscheduler", (144, 119), process),
+        _GuardedCall("sched_setparam", (142, 118), process),
+        _GuardedCall("sched_setattr", (314, 274), process),
+        _GuardedCall("migrate_pages", (256, 238), process),
+        _GuardedCall("move_pages", (279, 239), process),
         # Of a process, not of a process group or a user.
-        _Guarded("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, pid, equal)),)),
-        _Guarded("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, pid, equal)),)),
+        _GuardedCall("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, pid, equal)),)),
+        _GuardedCall("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, pid, equal)),)),
     )
 
 
@@ -278,12 +278,12 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
     return _program(denied, guarded)
 
 
-def _none_of(name: str, numbers: Numbers, denied: Iterable[int]) -> _Guarded:
+def _none_of(name: str, numbers: Numbers, denied: Iterable[int]) -> _GuardedCall:
     """Return a guard that denies some values of the second argument of a call."""
-    return _Guarded(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in denied),))
+    return _GuardedCall(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in denied),))
 
 
-def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -> bytes:
+def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_GuardedCall]) -> bytes:
     """Classic BPF that answers the denied calls with an error and lets the others through."""
     column, audit = ARCHITECTURES[os.uname().machine]
     steps: list[_Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
@@ -303,7 +303,7 @@ def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
-def _tested(call: _Guarded) -> list[_Step]:
+def _tested(call: _GuardedCall) -> list[_Step]:
     """The steps that decide a guarded call for good: the call's number is no longer at hand after them."""
     steps: list[_Step] = [(_RETURN, 0, 0, _ERRNO | call.error)]
     for way in reversed(call.ways):

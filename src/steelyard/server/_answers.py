@@ -17,8 +17,8 @@ from starlette.responses import Response
 from steelyard.errors import UnknownNameError
 from steelyard.pages import csv_text, json_bytes
 from steelyard.questions import Answer
-from steelyard.server._pages import MAX_ROWS, Shown, page
-from steelyard.server._route import MAX_PAGE, Paged, Query, address
+from steelyard.server._pages import MAX_ROWS, PageRows, page
+from steelyard.server._route import MAX_PAGE, PageQuery, Query, address
 from steelyard.server._site import Cursor, check_list, list_digest
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def _view(call: Call) -> View:
     builder = call.route.builder(call.site.source.kind)
     assert builder is not None, "the router rejects routes that the source does not support"
     build = partial(builder, call.site.source, call.values, call.query)
-    if isinstance(call.query, Paged) and call.query.after is not None:
+    if isinstance(call.query, PageQuery) and call.query.after is not None:
         cursor = call.site.cursors.read(call.query.after)
         check_list(cursor, _digest(call))
         return await views.at(key, cursor.version, build)
@@ -97,16 +97,16 @@ def _made(call: Call, view: View, form: Form) -> Body:
     return Body(content, headers)
 
 
-def shown_of(call: Call, view: View, *, most: int) -> Shown:
+def shown_of(call: Call, view: View, *, most: int) -> PageRows:
     """Return the requested part of the view."""
     result, query = view.result, call.query
-    if call.route.rows is None or not isinstance(query, Paged):
-        return Shown(result=result, part=result, total=None, next=None, version=view.version, as_of=view.as_of)
+    if call.route.rows is None or not isinstance(query, PageQuery):
+        return PageRows(result=result, part=result, total=None, next=None, version=view.version, as_of=view.as_of)
     rows = chosen_rows(view, call.route.rows, query)
     start = 0 if query.after is None else call.site.cursors.read(query.after).offset
     end = start + min(query.limit, most)
     cursor = Cursor(view.version, _digest(call), end)
-    return Shown(
+    return PageRows(
         result=result,
         part=_with_rows(result, call.route.rows, rows[start:end]),
         total=len(rows),
@@ -127,7 +127,7 @@ def _digest(call: Call) -> str:
     return list_digest((call.route.key(call.values, call.query), _selection(call.query)))
 
 
-def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: rows of any route
+def chosen_rows(view: View, field: str, query: PageQuery) -> Sequence[Any]:  # Any: rows of any route
     """Return the filtered rows in the requested order. Missing values are last in both directions."""
     asked = (field, *_selection(query))
     ready: Sequence[Any] | None = view.ready(asked)
@@ -189,7 +189,7 @@ def value_of(row: Any, name: str) -> Any:  # Any: rows and values of any route
     return row.get(name) if isinstance(row, dict) else getattr(row, name)
 
 
-def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
+def _json(call: Call, shown: PageRows) -> Any:  # Any: a JSON value
     """Return the same JSON as `--json`; for a list, one page as `items`."""
     fields = shown.part.to_dict() if isinstance(shown.part, Answer) else msgspec.to_builtins(shown.part)
     if shown.total is None or call.route.rows is None:
@@ -202,7 +202,7 @@ def _json(call: Call, shown: Shown) -> Any:  # Any: a JSON value
 def _csv(call: Call, view: View) -> str:
     """Return the whole table, filtered and sorted, with formulas escaped."""
     result = view.result
-    if call.route.rows is not None and isinstance(call.query, Paged):
+    if call.route.rows is not None and isinstance(call.query, PageQuery):
         rows = chosen_rows(view, call.route.rows, call.query)
         result = _with_rows(result, call.route.rows, rows)
     return csv_text(result.to_dicts())

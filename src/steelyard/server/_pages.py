@@ -27,7 +27,7 @@ from steelyard.server._dashboard import (
     review_form,
     submit_form,
 )
-from steelyard.server._route import Paged, Query, Route, address, query_fields
+from steelyard.server._route import PageQuery, Query, Route, address, query_fields
 
 if TYPE_CHECKING:
     from steelyard.server._problems import Problem
@@ -92,7 +92,7 @@ REFERENCE = ("/formats", "/prices", "/profiles")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class PageRows:
     """Rows of a view on one page, with the time of the result."""
 
     result: Any
@@ -107,7 +107,7 @@ class Shown:
     as_of: str
 
 
-def page(call: Call, shown: Shown, view: View) -> str:
+def page(call: Call, shown: PageRows, view: View) -> str:
     """Return the page of a route: content from the result, links from the route and its query."""
     made: Page = _page_of(view)
     pairs = tuple(parse_qsl(call.request.scope["query_string"].decode("ascii", "replace"), errors="replace"))
@@ -175,7 +175,7 @@ def _page_of(view: View) -> Page:
     return made
 
 
-def _places(view: View, field: str, shown: Shown) -> list[int]:
+def _places(view: View, field: str, shown: PageRows) -> list[int]:
     """Return the indexes of the shown rows; the table of the page has the same rows in the same order."""
     places: dict[int, int] | None = view.ready(("places", field))
     if places is None:
@@ -184,7 +184,7 @@ def _places(view: View, field: str, shown: Shown) -> list[int]:
     return [places[id(row)] for row in getattr(shown.part, field)]
 
 
-def _rows_shown(query: Any, shown: Shown, rows: Any) -> RowsShown:  # Any: a paged query, rows of any route
+def _rows_shown(query: Any, shown: PageRows, rows: Any) -> RowsShown:  # Any: a paged query, rows of any route
     first = rows[0] if rows else {}
     names = first if isinstance(first, dict) else {name: getattr(first, name) for name in first.__struct_fields__}
     return RowsShown(
@@ -224,7 +224,7 @@ def _counts(call: Call, name: str) -> bool:
 
 def _of_rows(query: type[Query]) -> tuple[str, ...]:
     """Return the fields that select rows; they have a separate place on the page and no command option."""
-    return Paged.__struct_fields__ if issubclass(query, Paged) else ()
+    return PageQuery.__struct_fields__ if issubclass(query, PageQuery) else ()
 
 
 def fields_of(query: type[Query], pairs: tuple[tuple[str, str], ...]) -> Iterator[Field]:

@@ -16,7 +16,7 @@ from steelyard.pages import json_bytes
 from steelyard.questions import Answer, ArenaSource, Options, Question, RunsSource, question_named
 from steelyard.records import JSON_ERRORS, json_problem
 from steelyard.server._guard import JSON
-from steelyard.server._route import API, Paged, Query, Route, filled, options_of, query_of
+from steelyard.server._route import API, PageQuery, Query, Route, filled, options_of, query_of
 
 if TYPE_CHECKING:
     from steelyard.server._site import Call
@@ -51,7 +51,7 @@ def question_route(name: str, *, defaults: Mapping[str, Any] | None = None, **ch
     query = query_of(
         question.options,
         without=route.parameters,
-        base=Paged if question.paged else Query,
+        base=PageQuery if question.paged else Query,
         filters=question.filters,
         **dict(defaults or {}),
     )

@@ -15,8 +15,8 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import shipped_profiles
-from steelyard.questions import Count, ManyChosen, Moment, Names, Options, ProfileName, Texts
-from steelyard.records import Chosen, Scope, Token, problem_text
+from steelyard.questions import Count, Moment, Names, Options, ProfileName, Selections, Texts
+from steelyard.records import Scope, Selection, Token, problem_text
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -38,9 +38,9 @@ Repeated = tuple[str, ...]
 OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Names: Listed,
     Texts: Repeated,
-    ManyChosen: Repeated,
-    Chosen: str,
-    Chosen | None: str | None,
+    Selections: Repeated,
+    Selection: str,
+    Selection | None: str | None,
     Moment: str | None,
     ProfileName: str,
     ProfileName | None: str | None,
@@ -55,7 +55,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Query parameters of a route."""
 
     filters: ClassVar[tuple[str, ...]] = ()
-    """Fields that filter rows of a computed result. Like those of `Paged`, they need no new computation."""
+    """Fields that filter rows of a computed result. Like those of `PageQuery`, they need no new computation."""
 
     @property
     def is_mine(self) -> bool:
@@ -69,7 +69,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return msgspec.structs.replace(self, mine=False, submitter=(token.holder,) if many else token.holder)
 
 
-class Paged(Query, frozen=True, kw_only=True):
+class PageQuery(Query, frozen=True, kw_only=True):
     """Query parameters of a route with a paginated list."""
 
     limit: Annotated[
@@ -153,7 +153,10 @@ class Route:
 
     def key(self, values: Mapping[str, str], query: Query) -> tuple[object, ...]:
         """Return the cache key: path, path parameters, and the query without fields that only select rows."""
-        sliced = {*type(query).filters, *(("top", *Paged.__struct_fields__) if isinstance(query, Paged) else ())}
+        sliced = {
+            *type(query).filters,
+            *(("top", *PageQuery.__struct_fields__) if isinstance(query, PageQuery) else ()),
+        }
         asked = tuple(getattr(query, name) for name in query.__struct_fields__ if name not in sliced)
         return (self.method, self.path, *values.values(), *asked)
 

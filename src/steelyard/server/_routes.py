@@ -48,7 +48,7 @@ from steelyard.records import Run, Submission, Task
 from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
 from steelyard.server._problems import Problem, problem_of
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written
-from steelyard.server._route import API, Paged, Query, Repeated, Route, address, options_of, query_of
+from steelyard.server._route import API, PageQuery, Query, Repeated, Route, address, options_of, query_of
 from steelyard.server._site import client_of
 from steelyard.version import __version__
 
@@ -69,7 +69,7 @@ class OutputQuery(Query, frozen=True, kw_only=True):
     offset: Annotated[int, Meta(ge=0, description="Offset of the first character to return, from 0.")] = 0
 
 
-class RunsQuery(Paged, frozen=True, kw_only=True):
+class RunsQuery(PageQuery, frozen=True, kw_only=True):
     """Filters for runs."""
 
     filters: ClassVar[tuple[str, ...]] = ("task", "agent", "model", "outcome")

@@ -45,7 +45,7 @@ from steelyard.arena.scoring._submission_rows import collector_resting
 from steelyard.arena.scoring._tallies import bounds_now, rank_and_percentile
 from steelyard.arena.scoring._task_state import StoredTask, load_task_states
 from steelyard.arena.views._task_view import View, view_task, view_tasks
-from steelyard.arena.views._tool_metrics import Brought, asked_metrics, inputs_in, metrics_of, ranked_within
+from steelyard.arena.views._tool_metrics import ToolInputs, asked_metrics, inputs_in, metrics_of, ranked_within
 from steelyard.records import iso
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ Entries = tuple[LeaderboardEntry, ...]
 
 def _with_tool_metrics(entries: Entries, view: View, rules: Rules, wanted: Sequence[str]) -> Entries:
     """Add the metrics of each submission's agent, with its rank among that agent's submissions to the task."""
-    by_tool: dict[str, list[Brought]] = {}
+    by_tool: dict[str, list[ToolInputs]] = {}
     for identity, tool, details in view.rows.select("id", "agent", "details").iter_rows():
-        by_tool.setdefault(tool or "", []).append(Brought(identity, view.stored_task.task.id, inputs_in(details)))
+        by_tool.setdefault(tool or "", []).append(ToolInputs(identity, view.stored_task.task.id, inputs_in(details)))
     scores_of: dict[str, dict[str, float | None]] = {}
     for tool, brought in by_tool.items():
         own = [name for name in wanted if name in metrics_of(rules, tool)]

@@ -22,7 +22,7 @@ from steelyard.records import Missing, custom_inputs, is_custom_field, is_storab
 from steelyard.store.schema import submissions, tasks
 
 
-class Brought(NamedTuple):
+class ToolInputs(NamedTuple):
     """What a submission of a tool brings for metrics."""
 
     submission_id: str
@@ -40,7 +40,7 @@ def tool_submissions(arena: Arena, tool: str) -> tuple[tuple[ToolMetric, ...], t
         if not rows:
             known = select(submissions.c.agent).where(submissions.c.agent.is_not(None)).distinct()
             raise UnknownNameError("tool", tool[:200], connection.execute(known).scalars())
-    brought = [Brought(row.id, row.task_id, inputs_in(row.details)) for row in rows]
+    brought = [ToolInputs(row.id, row.task_id, inputs_in(row.details)) for row in rows]
     return tuple(_declared_metric(name) for name in named), ranked_within(brought, named)
 
 
@@ -68,7 +68,7 @@ def inputs_in(details: str | None) -> dict[str, float | bool]:
     return {name: value for name, value in inputs.items() if name not in own} | custom_inputs(own)
 
 
-def ranked_within(brought: Sequence[Brought], names: Sequence[str]) -> tuple[ToolSubmission, ...]:
+def ranked_within(brought: Sequence[ToolInputs], names: Sequence[str]) -> tuple[ToolSubmission, ...]:
     """Each submission of one tool with its metrics, and its rank among those that have the metric (1, 1, 3)."""
     profile = load_profile(DEFAULT)
     values = [{name: _value(name, entry.inputs, profile) for name in names} for entry in brought]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from steelyard.errors import MemoryLimitError
 from steelyard.formatting import dollars, percent
 from steelyard.metrics.engines._columns import number_column
-from steelyard.metrics.engines._grouping import KeyCoder
 from steelyard.metrics.engines._protocol import RUNS, Engine, Key
+from steelyard.metrics.engines._run_groups import KeyCoder
 from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import Coincidence, coincidences, mean_of
@@ -121,7 +121,7 @@ def _runs(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Labeled:
+class LabeledGroups:
     """Labeled groups of runs: their keys, and the number of the label of each key."""
 
     by: Sequence[str]
@@ -136,7 +136,7 @@ class Labeled:
         return np.array([-1 if number is None else number for number in given], dtype=np.int64)[combinations.rows]
 
 
-def skewed_groups(engine: Engine, metrics: Collection[str], groups: Labeled) -> list[Finding]:
+def skewed_groups(engine: Engine, metrics: Collection[str], groups: LabeledGroups) -> list[Finding]:
     """What makes a group's metrics mislead: no verdicts, attempts that end with a pass, costs of one verdict alone."""
     if not OF_VERDICTS.intersection(metrics):
         return []
@@ -161,7 +161,7 @@ class _Cells:
     """Whether an attempt came after a pass, as far as their order is known."""
 
     @classmethod
-    def of(cls, engine: Engine, groups: Labeled) -> _Cells:
+    def of(cls, engine: Engine, groups: LabeledGroups) -> _Cells:
         """Those of the runs inside a group."""
         by = list(dict.fromkeys([*groups.by, *AGENT, "experiment", "task"]))
         passed, order = _numbers(engine, "pass_rate"), _order(engine)
@@ -329,7 +329,7 @@ UNEVEN_COSTS = (
 )
 
 
-def _unevenly_known_costs(engine: Engine, cells: _Cells, groups: Labeled) -> list[Finding]:
+def _unevenly_known_costs(engine: Engine, cells: _Cells, groups: LabeledGroups) -> list[Finding]:
     """Report groups in which costs are missing more often for one verdict, with cost of pass by verdict."""
     size = len(groups.labels)
     counts = {

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from steelyard.errors import MemoryLimitError
 from steelyard.metrics import ExpressionError, Value
 from steelyard.metrics.engines._columns import Formulas, number_column
-from steelyard.metrics.engines._grouping import statistics_of
 from steelyard.metrics.engines._histograms import COUNT, VALUE, Histogram, exact_sums
 from steelyard.metrics.engines._local import OrderedRows
 from steelyard.metrics.engines._protocol import RUNS, First, GroupedStatistics, Key, Other, Source
+from steelyard.metrics.engines._run_groups import statistics_of
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.scratch import make_scratch, remove_scratch
@@ -158,7 +158,9 @@ class LazyEngine:
         facts = self._formulas.facts_behind(name)
         distinct = self.source.collect(self.source.frame.select(*facts).unique())
         made = pl.Series(VALUE, self._formulas.by_python(name, distinct.iter_rows(named=True)), pl.Float64)
-        with_values = replace(self, source=_Joined(self.source, self._looked_up(distinct.with_columns(made), facts)))
+        with_values = replace(
+            self, source=_JoinedSource(self.source, self._looked_up(distinct.with_columns(made), facts))
+        )
         return with_values._numbered(by)
 
     def statistics(self, names: Sequence[str], by: Sequence[str]) -> dict[str, GroupedStatistics | Missing]:
@@ -297,7 +299,7 @@ class LazyEngine:
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _JoinedSource:
     """A source whose facts have more columns."""
 
     source: Source

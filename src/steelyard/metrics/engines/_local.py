@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from steelyard.metrics import ExpressionError, Value
 from steelyard.metrics.engines._columns import Formulas, number_column
-from steelyard.metrics.engines._grouping import Combinations, Grouping, KeyCoder, grouped_statistics
 from steelyard.metrics.engines._protocol import RUNS, First, GroupedStatistics, Key, Other
+from steelyard.metrics.engines._run_groups import Combinations, Grouping, KeyCoder, grouped_statistics
 from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.sources import SpillFolder

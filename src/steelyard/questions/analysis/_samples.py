@@ -15,7 +15,7 @@ from steelyard.metrics import Key, Metric, catalog, complete_cases, constants_of
 from steelyard.option_names import option as mention
 from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.questions.analysis._intervals import TOO_LARGE, group_intervals, ratio_interval, why_no_estimate
-from steelyard.records import Chosen, Missing, conditions_of, is_storable
+from steelyard.records import Missing, Selection, conditions_of, is_storable
 from steelyard.sources import RunTable
 from steelyard.statistics import Floats, Interval, Ints, WeightBy, exact_means, exact_totals, weighted_means
 
@@ -343,7 +343,7 @@ def _computable(metric: str, values: Floats) -> Floats:
     return np.where(size < 1 / TOO_LARGE, 0.0, values)
 
 
-def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
+def read_filter(given: Selection, *, option: str) -> dict[str, str]:
     """Parse a filter such as `agent=X,model=Y`, or a mapping; values may contain commas.
 
     >>> read_filter("agent=X, model=Y", option="baseline")

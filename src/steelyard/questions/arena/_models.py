@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.arena import Between, VersionOf
+from steelyard.arena import IntervalEstimate, VersionOf
 from steelyard.formatting import decimal_bounds, exact_percent
 from steelyard.pages import DASH, Column, Facts
 from steelyard.questions._question import Options, doc
@@ -24,12 +24,12 @@ def tool_text(key: Mapping[str, str | None]) -> str:
     return " ".join(part or DASH for part in key.values())
 
 
-def estimate_of(between: Between | None) -> float | None:
+def estimate_of(between: IntervalEstimate | None) -> float | None:
     """Return the estimate without its interval."""
     return None if between is None else between.estimate
 
 
-def interval_column(values: Sequence[Between]) -> Column:
+def interval_column(values: Sequence[IntervalEstimate]) -> Column:
     """Return the column of the bounds of intervals."""
     texts = [decimal_bounds(value.low, value.high, decimals=2) for value in values]
     return Column(name="interval", title="interval", values=[value.low for value in values], decimals=6, texts=texts)

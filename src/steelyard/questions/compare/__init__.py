@@ -29,7 +29,7 @@ from steelyard.questions._expected_tasks import TasksOptions, with_expected_task
 from steelyard.questions._figure_options import ConditionOptions, DifferenceOptions, EngineOptions, VerdictOptions
 from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, usual_metrics
-from steelyard.questions._options import ManyChosen
+from steelyard.questions._options import Selections
 from steelyard.questions._question import Names, doc, question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions._sides import sides_of
@@ -52,7 +52,7 @@ from steelyard.questions.compare._answer import (
     TaskValues as TaskValues,
     Verdict as Verdict,
 )
-from steelyard.records import Chosen, Finding, one_a_kind, set_aside_findings, tier_meaning, tier_text
+from steelyard.records import Finding, Selection, one_a_kind, set_aside_findings, tier_meaning, tier_text
 
 if TYPE_CHECKING:
     from steelyard.metrics import Key as Key
@@ -76,12 +76,12 @@ VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `compare`."""
 
-    baseline: Chosen | None = doc(
+    baseline: Selection | None = doc(
         "Runs to compare with: agent=NAME,model=NAME, a file or a directory (default: the first input).",
         default=None,
         short="-a",
     )
-    candidate: ManyChosen = doc("Runs to test; repeatable (default: the other inputs).", default=(), short="-b")
+    candidate: Selections = doc("Runs to test; repeatable (default: the other inputs).", default=(), short="-b")
     metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
     correction: Correction = doc("Multiple-comparison correction.", default="holm")
     effect_size: float | None = doc(
@@ -177,7 +177,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     )
 
 
-def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
+def _filters(a: Selection, others: Sequence[Selection]) -> list[dict[str, str]]:
     """Return the filters of the baseline and each candidate; duplicates would count as two comparisons."""
     if not others:
         raise UsageError("no candidate to compare", hint=option("candidate", "agent=NAME,model=NAME"))
@@ -276,7 +276,7 @@ def skews(
     `keys` are those of the groups, as texts or as they are.
     """
     from steelyard.metrics import (  # with the next it brings numpy and scipy
-        Labeled as Labeled,
+        LabeledGroups as LabeledGroups,
         engine_of as engine_of,
         skewed_groups as skewed_groups,
     )
@@ -285,7 +285,7 @@ def skews(
         return tuple(None if value is None else str(value) for value in key)
 
     place_of = {texts(key): place for place, key in enumerate(keys)}
-    labeled = Labeled(by, lambda key: place_of.get(texts(key)), labels)
+    labeled = LabeledGroups(by, lambda key: place_of.get(texts(key)), labels)
     engine = engine_of(table, samples.profile)
     return [*analysis.weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, labeled)]
 
@@ -303,7 +303,7 @@ def _judged(
     `others` are the differences with runs without a verdict counted the other way.
     """
     from steelyard.questions.compare._verdicts import (  # brings numpy and scipy
-        Judging,
+        VerdictSettings,
         adjusted_p_values,
         judge,
         simultaneous_intervals,
@@ -314,7 +314,7 @@ def _judged(
     flat = [difference for row in differences for difference in row]
     tests = max(1, sum(difference.test.p_value is not None for difference in flat))
     statistics_options = options.statistics(options.interval)
-    judging = Judging(
+    judging = VerdictSettings(
         level=statistics_options.level,
         comparisons=1 if correction == "none" else tests,
         correction=correction,

@@ -70,7 +70,7 @@ INCONCLUSIVE: Verdict = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class VerdictSettings:
     """What the verdicts of a comparison depend on, next to the differences."""
 
     level: float
@@ -116,7 +116,7 @@ class JudgedDifference:
         return self.simultaneous or self.difference.interval
 
 
-def simultaneous_intervals(differences: Sequence[Difference], judging: Judging) -> list[Interval | None]:
+def simultaneous_intervals(differences: Sequence[Difference], judging: VerdictSettings) -> list[Interval | None]:
     """Return the interval of each difference that agrees with its corrected p-value; None where that is its own.
 
     Holm: `simultaneous_limits`. Benjamini-Hochberg: with R of m found, limits at level 1 - alpha R / m keep the false
@@ -173,7 +173,7 @@ def judge(
     simultaneous: Interval | None,
     alone: str,
     otherwise: tuple[Difference, Verdict] | None,
-    judging: Judging,
+    judging: VerdictSettings,
     is_first: bool,
 ) -> JudgedDifference:
     """Return the verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
@@ -215,7 +215,7 @@ def judge(
     return replace(made, sentence=text)
 
 
-def _equivalence(difference: Difference, judging: Judging) -> Equivalence:
+def _equivalence(difference: Difference, judging: VerdictSettings) -> Equivalence:
     assert difference.paired is not None
     assert judging.margin is not None
     better = catalog()[difference.metric].better
@@ -242,7 +242,9 @@ def _tipping(difference: Difference, concluded: Verdict, level: float) -> Tippin
     return tipping_point(filled, "higher" if value > 0 else "lower", span=high - low, level=level)
 
 
-def _planned(difference: Difference, concluded: Verdict, judging: Judging) -> tuple[SampleSize | None, float | None]:
+def _planned(
+    difference: Difference, concluded: Verdict, judging: VerdictSettings
+) -> tuple[SampleSize | None, float | None]:
     """Return the sample size and the minimum detectable effect; only if asked for, or for an inconclusive result."""
     gaps, metric = difference.gaps, catalog()[difference.metric]
     effect = None if judging.effect_size is None else abs(judging.effect_size)
@@ -285,7 +287,9 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     return "better" if (value > 0) == (better == "higher") else "worse"
 
 
-def sentence(judged: JudgedDifference, *, a: str, b: str, judging: Judging, alone: str, rests: bool = False) -> str:
+def sentence(
+    judged: JudgedDifference, *, a: str, b: str, judging: VerdictSettings, alone: str, rests: bool = False
+) -> str:
     """Return the sentence for one metric: estimate, interval, verdict and required sample size.
 
     `alone`: what to compare to make this comparison only. `rests`: the verdict depends on how runs without a verdict
@@ -329,7 +333,7 @@ def sentence(judged: JudgedDifference, *, a: str, b: str, judging: Judging, alon
     return f"{text}{_typical(difference)}{_about_missing(judged, a=a, b=b)}"
 
 
-def _cluster_ending(difference: Difference, over_tasks: DifferenceTest, judging: Judging, ending: str) -> str:
+def _cluster_ending(difference: Difference, over_tasks: DifferenceTest, judging: VerdictSettings, ending: str) -> str:
     """Return what decides if tasks alone show a difference and clusters do not: both intervals."""
     if over_tasks.p_value > 1 - judging.single_level or difference.clustered is None:
         return ending
@@ -342,7 +346,7 @@ def _cluster_ending(difference: Difference, over_tasks: DifferenceTest, judging:
     return f"{INCONCLUSIVE}; {DEPENDS_ON_CLUSTERS} ({'; '.join(parts)})"
 
 
-def _margin_text(judged: JudgedDifference, judging: Judging) -> str:
+def _margin_text(judged: JudgedDifference, judging: VerdictSettings) -> str:
     """Return the interval that equivalence is judged by."""
     found = judged.equivalence
     if found is None or judging.margin is None:
@@ -408,7 +412,7 @@ def _ending(judged: JudgedDifference, *, a: str, b: str) -> str:
             return INCONCLUSIVE
 
 
-def _remedy(judged: JudgedDifference, *, judging: Judging, alone: str) -> str:
+def _remedy(judged: JudgedDifference, *, judging: VerdictSettings, alone: str) -> str:
     """The sample size for an effect, and the effect that this sample size can detect."""
     unit = catalog()[judged.difference.metric].unit
     text = ""

@@ -34,7 +34,7 @@ from steelyard.questions.gate._answer import (
     Gate as Gate,
     RuleResult as RuleResult,
 )
-from steelyard.records import Chosen, Finding, RunChoice, conditions_of, one_a_kind
+from steelyard.records import Finding, RunChoice, Selection, conditions_of, one_a_kind
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
@@ -60,7 +60,7 @@ class GateOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionOpti
         short="-a",
         local=True,
     )
-    candidate: Chosen | None = doc("Runs to check, e.g. agent=NAME (default: all).", default=None, short="-b")
+    candidate: Selection | None = doc("Runs to check, e.g. agent=NAME (default: all).", default=None, short="-b")
     inconclusive: Literal["pass", "fail", "report"] = doc(
         "Result of an inconclusive gate: pass (exit 0), fail (exit 3) or report (exit 4).",
         default="report",
@@ -188,7 +188,7 @@ def _check_baseline(rules: Sequence[Rule], *, is_given: bool) -> None:
 
 
 def _table(
-    given: Measurable, chosen: Chosen | None, metrics: Sequence[str], options: GateOptions, name: str
+    given: Measurable, chosen: Selection | None, metrics: Sequence[str], options: GateOptions, name: str
 ) -> RunTable:
     """The runs of a side: those of its input, or the selected ones."""
     where = f"{option('where')}, {name}"

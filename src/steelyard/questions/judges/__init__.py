@@ -20,7 +20,7 @@ from steelyard.questions._figure_options import ConfidenceOptions, ProfileOption
 from steelyard.questions._group_keys import keys_with_scheme
 from steelyard.questions._options import RunFilterOptions
 from steelyard.questions._question import Names, doc, question
-from steelyard.questions._run_input import CustomFieldsSeen, RecordReader, Runs
+from steelyard.questions._run_input import CustomFieldCheck, RecordReader, Runs
 from steelyard.questions.judges._answer import (
     Agreement as Agreement,
     JudgePair as JudgePair,
@@ -66,7 +66,7 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
     reader = RecordReader(options.reading())
     schemes: set[str] = set()
     judged_runs = []
-    custom_fields = CustomFieldsSeen(by)
+    custom_fields = CustomFieldCheck(by)
     for id_, entry in reader.read(runs):
         run = entry.run
         custom_fields.add(run)

@@ -31,7 +31,7 @@ from steelyard.questions.matrix._answer import (
     TaskOrder as TaskOrder,
 )
 from steelyard.questions.measure import checked_keys
-from steelyard.records import Chosen, Missing, key_label, key_text
+from steelyard.records import Missing, Selection, key_label, key_text
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class MatrixOptions(VerdictOptions, TasksOptions, EngineOptions):
     )
     metric: str = doc("Metric to show.", default="pass_rate")
     order: TaskOrder = doc("Task order.", default="difficulty")
-    baseline: Chosen | None = doc(
+    baseline: Selection | None = doc(
         "Baseline group, e.g. agent=NAME (default: the first group, if there are exactly two).",
         default=None,
         short="-a",
     )
-    candidate: Chosen | None = doc(
+    candidate: Selection | None = doc(
         "Group to compare with the baseline (default: the second group, if there are exactly two).",
         default=None,
         short="-b",
@@ -169,7 +169,7 @@ def _pair(options: MatrixOptions, by: Sequence[str], keys: Sequence[Key]) -> tup
     return None
 
 
-def _named(chosen: Chosen, side: str, by: Sequence[str], keys: Sequence[Key]) -> int:
+def _named(chosen: Selection, side: str, by: Sequence[str], keys: Sequence[Key]) -> int:
     """The one group that has these values."""
     asked = analysis.read_filter(chosen, option=side)
     for name in asked:

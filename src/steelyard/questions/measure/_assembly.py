@@ -15,7 +15,7 @@ from steelyard.metrics import (
     Engine,
     GroupedStatistics,
     Key,
-    Labeled,
+    LabeledGroups,
     Metric,
     catalog,
     constants_of,
@@ -218,7 +218,7 @@ def _checks(
         lambda: _uneven(engine, plan, labels, by),
         lambda: run_findings(engine),
         lambda: identical_results(engine),
-        lambda: skewed_groups(engine, plan.shown, Labeled(by, place_of.get, labels)),
+        lambda: skewed_groups(engine, plan.shown, LabeledGroups(by, place_of.get, labels)),
     ]
 
 

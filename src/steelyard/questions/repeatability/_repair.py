@@ -24,7 +24,7 @@ from steelyard.questions.repeatability._distance import cut_alike, distance, edi
 from steelyard.questions.repeatability._equivalent_forms import operator_forms, statement_forms
 from steelyard.questions.repeatability._normalization import Level, drop_docstrings, normalize
 from steelyard.questions.repeatability._oracle import Oracle
-from steelyard.questions.repeatability._rewrites import Candidate, Function, Pieces, Written, functions, is_pure
+from steelyard.questions.repeatability._rewrites import Candidate, Function, Pieces, RewrittenText, functions, is_pure
 from steelyard.questions.repeatability._scopes import Local, Names, read_names
 from steelyard.questions.repeatability._source_code import PYTHON, language_named, parse_python
 
@@ -535,7 +535,7 @@ class _Search:
                 nearer[together] = self._distance(together, 0, current)
         return nearer
 
-    def _apart(self, written: Written, number: int | None, alignment: _Alignment | None, current: float) -> float:
+    def _apart(self, written: RewrittenText, number: int | None, alignment: _Alignment | None, current: float) -> float:
         if alignment is None or number is None or not self._is_plain(written.text):
             return self._distance(written.text, written.characters, current)
         self._spend(written.characters)
@@ -586,7 +586,7 @@ class _Alignment:
         self._total = edits(whole, wanted)[0]
         self._length, self._wanted_length = len(whole), len(wanted)
 
-    def distance(self, number: int, written: Written, spend: Callable[[int], None]) -> float:
+    def distance(self, number: int, written: RewrittenText, spend: Callable[[int], None]) -> float:
         """About the distance with this statement in that place."""
         part = self._parts[number]
         spend(len(written.piece) * len(part) // CELLS_A_UNIT)

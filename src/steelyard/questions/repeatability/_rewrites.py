@@ -23,7 +23,7 @@ class Candidate(NamedTuple):
     """The only statement of the module that differs from the program's; None where others may."""
 
 
-class Written(NamedTuple):
+class RewrittenText(NamedTuple):
     """A candidate as text."""
 
     text: str
@@ -41,15 +41,15 @@ class Pieces:
         self.texts = None if None in texts else [text for text in texts if text is not None]
         """Of each statement, with the line ends before it; None for a program that cannot be written."""
 
-    def written(self, candidate: Candidate) -> Written | None:
+    def written(self, candidate: Candidate) -> RewrittenText | None:
         """The candidate as text; None for one that cannot be written."""
         if candidate.changed is None:
             text = unparse_python(candidate.tree)
-            return None if text is None else Written(text, len(text), "")
+            return None if text is None else RewrittenText(text, len(text), "")
         piece = _piece(candidate.tree, candidate.changed)
         if piece is None or self.texts is None:
             return None
-        return Written(self.together({candidate.changed: piece}), len(piece), piece)
+        return RewrittenText(self.together({candidate.changed: piece}), len(piece), piece)
 
     def together(self, pieces: Mapping[int, str]) -> str:
         """The program with other texts for some of its statements."""

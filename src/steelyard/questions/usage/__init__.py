@@ -23,7 +23,7 @@ from steelyard.prices import open_price_table
 from steelyard.questions._options import Moment, PricedRunOptions
 from steelyard.questions._question import Names, doc, log_question
 from steelyard.questions._run_input import (
-    CustomFieldsSeen,
+    CustomFieldCheck,
     LogLocation,
     RecordReader,
     Runs,
@@ -141,7 +141,7 @@ class UsageSums:
             models=tuple(condition for condition in limits.conditions if condition.key == "model"),
         )
         self._tally = UsageTally(self._question, self._price_table)
-        self._custom_fields = CustomFieldsSeen(self._question.by, known=USAGE_KEYS)
+        self._custom_fields = CustomFieldCheck(self._question.by, known=USAGE_KEYS)
         self._begins_later: dict[str, bool] = {}
         """Of each file that runs were read from, whether all of them began after the asked-for time."""
         self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))

@@ -195,7 +195,7 @@ class Payload(msgspec.Struct):
         return Trouble(message if isinstance(message, str) else None, kind)
 
 
-class Spawned(msgspec.Struct):
+class SpawnResult(msgspec.Struct):
     """What the tool that starts a subagent gives back."""
 
     agent_id: str | None = None
@@ -242,7 +242,7 @@ class ShellOutput(msgspec.Struct):
 _LINE = msgspec.json.Decoder(Line)
 _STEP_LINE = msgspec.json.Decoder(StepLine)
 _SHELL_OUTPUT = msgspec.json.Decoder(ShellOutput)
-_SPAWNED = msgspec.json.Decoder(Spawned)
+_SPAWNED = msgspec.json.Decoder(SpawnResult)
 
 
 @dataclass(slots=True)

@@ -77,11 +77,11 @@ class Message(msgspec.Struct):
     started: str | None = msgspec.field(name="startTime", default=None)
     kind: str | None = None
     content: Any = None  # Any: text, or parts
-    changed: Changed | None = msgspec.field(name="$set", default=None)
+    changed: SessionReset | None = msgspec.field(name="$set", default=None)
     rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
 
 
-class Changed(msgspec.Struct):
+class SessionReset(msgspec.Struct):
     """Fields of the session that a line resets; a compressed or resumed history comes as a whole."""
 
     messages: list[Message] | None = None

@@ -133,7 +133,7 @@ class StoredPart(msgspec.Struct):
     call: str | None = msgspec.field(name="callID", default=None)
 
 
-class Exported(msgspec.Struct):
+class ExportedMessage(msgspec.Struct):
     """A message of an exported session, with its parts."""
 
     info: Message
@@ -143,7 +143,7 @@ class Exported(msgspec.Struct):
 class Export(msgspec.Struct):
     """What `opencode export` prints."""
 
-    messages: list[Exported]
+    messages: list[ExportedMessage]
 
 
 _EVENT = msgspec.json.Decoder(Event)
@@ -169,7 +169,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield from _stored(path)
         return
     if "role" in head.shape or "info" in head.shape:
-        kept = document(path, _EXPORT).messages if "info" in head.shape else [Exported(document(path, _MESSAGE))]
+        kept = document(path, _EXPORT).messages if "info" in head.shape else [ExportedMessage(document(path, _MESSAGE))]
         for exported in kept:
             info, tools = exported.info, tuple(dict.fromkeys(part.call for part in exported.parts if part.call))
             where = info.path.cwd if info.path else None

@@ -66,7 +66,7 @@ class Attribute(msgspec.Struct):
     value: Value | None = None
 
 
-class Described(msgspec.Struct, rename="camel", kw_only=True, dict=True):
+class AttributeOwner(msgspec.Struct, rename="camel", kw_only=True, dict=True):
     """Whatever has attributes: a list of pairs, or in GitHub Copilot's file a plain object."""
 
     attributes: list[Attribute] | dict[str, Any] = []  # Any: JSON values
@@ -86,7 +86,7 @@ class Status(msgspec.Struct):
     message: str | None = None
 
 
-class Span(Described, rename="camel", kw_only=True):
+class Span(AttributeOwner, rename="camel", kw_only=True):
     """One span; GitHub Copilot writes its times as seconds and nanoseconds."""
 
     trace_id: str = ""
@@ -121,7 +121,7 @@ class ResourceSpans(msgspec.Struct, rename="camel"):
     scope_spans: list[ScopeSpans] = []
 
 
-class LogRecord(Described, rename="camel", kw_only=True):
+class LogRecord(AttributeOwner, rename="camel", kw_only=True):
     """One event."""
 
     time_unix_nano: int | str | None = None
@@ -145,7 +145,7 @@ class ResourceLogs(msgspec.Struct, rename="camel"):
     scope_logs: list[ScopeLogs] = []
 
 
-class Point(Described, rename="camel", kw_only=True):
+class Point(AttributeOwner, rename="camel", kw_only=True):
     """One value of a counter."""
 
     start_time_unix_nano: int | str | None = None

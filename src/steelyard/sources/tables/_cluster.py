@@ -174,7 +174,7 @@ def _count_files(rows: Iterator[Row], how: How, counted: GatheringCount, total: 
     contents: set[bytes] = set()
     repeated: dict[bytes, str] = {}
     for row in rows:
-        seen = msgspec.msgpack.decode(row.value, type=FileSeen)
+        seen = msgspec.msgpack.decode(row.value, type=ClusterFile)
         file = Found(seen.path, seen.shown, seen.size, named=seen.named, alone=seen.alone)
         counted.count(FileResult(0, seen.kind, seen.format), file)
         if seen.content is not None and seen.content in contents:
@@ -250,7 +250,7 @@ class FileJob(msgspec.Struct, frozen=True, array_like=True):
     named: bool
 
 
-class FileSeen(msgspec.Struct, frozen=True, array_like=True):
+class ClusterFile(msgspec.Struct, frozen=True, array_like=True):
     """What a file turned out to be."""
 
     path: str
@@ -371,7 +371,7 @@ class _Worker:
         by_place = self._mapping is not None and self._mapping.reads_its_place
         labels = self._labels.key(file.shown)
         content = content_of(file.path, labels) if result.kind == "own" and not by_place else None
-        seen = FileSeen(
+        seen = ClusterFile(
             str(file.path),
             file.shown,
             file.size,

@@ -25,7 +25,7 @@ from steelyard.records import (
 from steelyard.sources.formats._log_format import PlacedRun, Precedence, RunPart
 from steelyard.sources.formats._run_values import itemized, tokens_in
 from steelyard.sources.tables._sessions import (
-    Building,
+    RunDraft,
     difference,
     merged_sessions,
     repeated_run,
@@ -107,20 +107,20 @@ def join(parts: Iterable[RunPart], copied_files: Mapping[str, str], labels: Labe
     sessions = _reported_once(sessions)
     sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []), labels)
     sessions = _folded(owners, sessions)
-    reports = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
+    reports = [RunDraft.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
     alone = [report for report in reports if not _attached(report, owners, sessions)]
     return JoinResult(trial_notes, copies, _entries([*owners, *sessions, *alone], copied_files, labels))
 
 
 def _owners(
     parts: Sequence[RunPart], labels: Labels
-) -> tuple[list[Building], list[tuple[PartPlace, Rejected | Finding]]]:
+) -> tuple[list[RunDraft], list[tuple[PartPlace, Rejected | Finding]]]:
     """Trials by id. The same trial in two files is one; the fullest file leads, and others fill in what it lacks."""
-    groups: dict[tuple[str, str], list[Building]] = {}
+    groups: dict[tuple[str, str], list[RunDraft]] = {}
     for number, part in enumerate(parts):
-        building = Building.of(part)
+        building = RunDraft.of(part)
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
-    trials: list[Building] = []
+    trials: list[RunDraft] = []
     notes: list[tuple[PartPlace, Rejected | Finding]] = []
     for group in (part for whole in groups.values() for part in _submissions_of_trial(whole, labels)):
         if len(group) == 1:
@@ -141,11 +141,11 @@ def _owners(
     return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), notes
 
 
-def _submissions_of_trial(group: list[Building], labels: Labels) -> list[list[Building]]:
+def _submissions_of_trial(group: list[RunDraft], labels: Labels) -> list[list[RunDraft]]:
     """The records of one trial; a copy with other labels in another directory is of another submission."""
     if len(group) == 1 or not labels:
         return [group]
-    found: list[tuple[PurePath, str, list[Building]]] = []
+    found: list[tuple[PurePath, str, list[RunDraft]]] = []
     for building in sorted(group, key=lambda building: (len(PurePath(building.path).parts), building.path)):
         folder, key = PurePath(building.path).parent, labels.key(building.path)
         own = next((each for home, named, each in found if named == key or folder.is_relative_to(home)), None)
@@ -186,10 +186,10 @@ def _filled(run: Run, other: Run) -> Run:
     return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
 
 
-def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
+def _with_subagents(sessions: Sequence[RunDraft]) -> list[RunDraft]:
     """Subagents that have logs of their own become part of the session that started them."""
     by_id = {(session.family, session.run.id): session for session in sessions}
-    main_sessions: list[Building] = []
+    main_sessions: list[RunDraft] = []
     for session in sessions:
         home, seen = session, {id(session)}
         while home.parent is not None and (home.family, home.parent) in by_id:
@@ -224,7 +224,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
     return main_sessions
 
 
-def _reported_once(sessions: list[Building]) -> list[Building]:
+def _reported_once(sessions: list[RunDraft]) -> list[RunDraft]:
     """Sessions without those that were derived from another's own log, as telemetry is; what they add is taken."""
     own = {session.run.id: session for session in sessions if session.declared.precedence != "last"}
     kept = []
@@ -249,11 +249,11 @@ def _reported_once(sessions: list[Building]) -> list[Building]:
 
 
 def _judged(
-    sessions: list[Building],
+    sessions: list[RunDraft],
     predictions: Sequence[RunPart],
     verdicts: Sequence[RunPart],
     labels: Labels,
-) -> list[Building]:
+) -> list[RunDraft]:
     """Sessions with the verdicts on their tasks; predictions and verdicts of no session are runs themselves."""
     if not predictions and not verdicts:
         return sessions
@@ -272,18 +272,18 @@ def _judged(
 class _SubmittedRuns:
     """The runs of submissions: sessions, predictions and verdicts by submission and task."""
 
-    def __init__(self, sessions: Sequence[Building]) -> None:
-        self.all: list[Building] = list(sessions)
-        self._by_task: dict[tuple[Submission, str], list[Building]] = {}
+    def __init__(self, sessions: Sequence[RunDraft]) -> None:
+        self.all: list[RunDraft] = list(sessions)
+        self._by_task: dict[tuple[Submission, str], list[RunDraft]] = {}
         # Without an index, a submission with many runs of one task would take quadratic time.
-        self._named: dict[tuple[Submission, str, str, str], list[Building]] = {}
-        self._unnamed: dict[tuple[Submission, str], list[Building]] = {}
+        self._named: dict[tuple[Submission, str, str, str], list[RunDraft]] = {}
+        self._unnamed: dict[tuple[Submission, str], list[RunDraft]] = {}
         self._passes_only: set[Submission] = set()
         self._gone: set[int] = set()
         for session in sessions:
             self._add(session)
 
-    def _add(self, building: Building) -> None:
+    def _add(self, building: RunDraft) -> None:
         """Add a run: a verdict that names its agent and evaluation can only get another one that names the same."""
         self._of(building).append(building)
         agent, submission = building.run.agent, _submission(building)
@@ -293,7 +293,7 @@ class _SubmittedRuns:
         else:
             self._unnamed.setdefault((submission, building.run.task), []).append(building)
 
-    def _candidates(self, verdict: Building) -> Sequence[Building]:
+    def _candidates(self, verdict: RunDraft) -> Sequence[RunDraft]:
         """The runs of the submission that the verdict can be on."""
         agent, evaluation = verdict.run.agent, verdict.evaluation
         if agent is None or evaluation is None:
@@ -301,12 +301,12 @@ class _SubmittedRuns:
         task = (_submission(verdict), verdict.run.task)
         return [*self._unnamed.get(task, ()), *self._named.get((*task, _directory_name(agent), evaluation), ())]
 
-    def _of(self, building: Building) -> list[Building]:
+    def _of(self, building: RunDraft) -> list[RunDraft]:
         return self._by_task.setdefault((_submission(building), building.run.task), [])
 
     def predict(self, part: RunPart) -> None:
         """A prediction is of the only session on its task, or a run of its own."""
-        building = Building.of(part)
+        building = RunDraft.of(part)
         runs = self._of(building)
         free = [run for run in runs if run.role == "session" and run.known_as is None]
         named = [run for run in free if part.run.agent in (run.run.agent, run.run.model)]
@@ -318,7 +318,7 @@ class _SubmittedRuns:
 
     def judge(self, part: RunPart) -> None:
         """A verdict is on the only run of its submission that it can be on, or a run of its own."""
-        building = Building.of(part)
+        building = RunDraft.of(part)
         building.is_judged, building.evaluation = True, part.run.experiment
         if part.lists_passes_only:
             self._passes_only.add(_submission(building))
@@ -331,7 +331,7 @@ class _SubmittedRuns:
 
     def join_labeled(self, labels: Labels) -> None:
         """Runs and verdicts in several directories for which the user set the same labels."""
-        groups: dict[tuple[str, str], list[Building]] = {}
+        groups: dict[tuple[str, str], list[RunDraft]] = {}
         for (_, task), runs in self._by_task.items():
             for run in runs:
                 groups.setdefault((labels.key(run.path), task), []).append(run)
@@ -384,11 +384,11 @@ class _SubmittedRuns:
             verdicts[0].notes.append(Finding(code="not_joined", message=message, where=verdicts[0].path))
 
 
-def _submission(building: Building) -> Submission:
+def _submission(building: RunDraft) -> Submission:
     return submission_of(building.path, building.run.task)
 
 
-def _judged_run(verdict: RunPart, runs: Sequence[Building]) -> Building | None:
+def _judged_run(verdict: RunPart, runs: Sequence[RunDraft]) -> RunDraft | None:
     """The run that the verdict is on; None where there is none, or more than one."""
     fitting = [run for run in runs if _may_be_of(verdict.run, run)]
     same = [run for run in fitting if run.is_judged]
@@ -407,7 +407,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _agent_of(building: Building) -> str | None:
+def _agent_of(building: RunDraft) -> str | None:
     """The agent by the name that predictions and reports use; a session names it in its own way."""
     return building.known_as or None if building.role == "session" else building.run.agent
 
@@ -417,7 +417,7 @@ def _directory_name(agent: str) -> str:
     return agent.replace("/", "__")
 
 
-def _may_be_of(verdict: Run, building: Building) -> bool:
+def _may_be_of(verdict: Run, building: RunDraft) -> bool:
     """Whether the verdict can be on this run of its submission."""
     agent = _agent_of(building)
     if agent is not None and verdict.agent is not None and _directory_name(agent) != _directory_name(verdict.agent):
@@ -428,7 +428,7 @@ def _may_be_of(verdict: Run, building: Building) -> bool:
     return len(evaluations) < 2 and building.run.passed in (None, verdict.passed)
 
 
-def _take_verdict(run: Building, verdict: Building) -> None:
+def _take_verdict(run: RunDraft, verdict: RunDraft) -> None:
     run.run = _verdict(run.run, verdict.run)
     run.evaluation = run.evaluation or verdict.evaluation
     run.lists_passes_only = verdict.lists_passes_only and (run.lists_passes_only or not run.is_judged)
@@ -448,11 +448,11 @@ def _verdict(run: Run, verdict: Run) -> Run:
     )
 
 
-def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Building]:
+def _folded(owners: Sequence[RunDraft], sessions: Sequence[RunDraft]) -> list[RunDraft]:
     """Fold sessions in an owner's folder into its trial; the others are runs themselves."""
     places = _places(owners)
-    inner: dict[int, list[Building]] = {}
-    alone: list[Building] = []
+    inner: dict[int, list[RunDraft]] = {}
+    alone: list[RunDraft] = []
     for session in sessions:
         owner = _above(places, session.folder)
         if owner is None:
@@ -465,11 +465,11 @@ def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Bu
     return alone
 
 
-def _places(owners: Sequence[Building]) -> dict[str, Building]:
+def _places(owners: Sequence[RunDraft]) -> dict[str, RunDraft]:
     return {owner.owns: owner for owner in owners if owner.owns}
 
 
-def _above(places: dict[str, Building], folder: str) -> Building | None:
+def _above(places: dict[str, RunDraft], folder: str) -> RunDraft | None:
     """The owner of the nearest folder around."""
     while folder:
         if folder in places:
@@ -478,7 +478,7 @@ def _above(places: dict[str, Building], folder: str) -> Building | None:
     return None
 
 
-def _fold(owner: Building, sessions: Sequence[Building]) -> None:
+def _fold(owner: RunDraft, sessions: Sequence[RunDraft]) -> None:
     """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
     _, family = min((PRECEDENCES.index(session.declared.precedence), session.family) for session in sessions)
     chosen = [session for session in sessions if session.family == family]
@@ -519,7 +519,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
         owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
 
 
-def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
+def _attached(report: RunDraft, owners: Sequence[RunDraft], sessions: Sequence[RunDraft]) -> bool:
     """Attach a test report or a recording to the run in its folder; False when there is none, or more than one."""
     home = _above(_places(owners), report.folder)
     if home is None:
@@ -556,12 +556,12 @@ def _together(a: TestResults | None, b: TestResults | None) -> TestResults | Non
     return TestResults(passed=passed, failed=failed, errors=errors)
 
 
-def _place(building: Building) -> PartPlace:
+def _place(building: RunDraft) -> PartPlace:
     return False, building.path, building.line or 0, building.run.id or ""
 
 
 def _entries(
-    buildings: Sequence[Building], copied_files: Mapping[str, str], labels: Labels
+    buildings: Sequence[RunDraft], copied_files: Mapping[str, str], labels: Labels
 ) -> Iterator[tuple[PartPlace, PlacedRun | Finding]]:
     """What was put together; a copy of a file of runs without ids, in the same submission, counts once."""
     have_copies = {*copied_files.values(), *copied_files}

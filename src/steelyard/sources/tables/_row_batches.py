@@ -42,7 +42,7 @@ LINE = "_line"
 CONTENT_HASH = "_content_hash"
 ID_GIVEN = "_id_given"
 NO_PRICE = "_no_price"
-"""Why the run has no cost by the price table, or only a lower bound: a number that `Unpriced` knows the words for."""
+"""Why the run has no cost by the price table, or only a lower bound: its number in `UnpricedReasons`."""
 
 PLACE_COLUMNS: dict[str, type[pl.DataType]] = {
     PATH: pl.String,
@@ -61,7 +61,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Unpriced:
+class UnpricedReasons:
     """The reasons that were met, each under a number: a column of numbers is small, and its rows can be chosen."""
 
     price_table: str
@@ -148,7 +148,11 @@ BATCH_ROWS = 20_000
 
 
 def batch_frame(
-    batch: Sequence[PlacedRun], runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced, own: CustomFields
+    batch: Sequence[PlacedRun],
+    runs: Sequence[Run],
+    price_table: PriceTable,
+    unpriced: UnpricedReasons,
+    own: CustomFields,
 ) -> pl.DataFrame:
     """One row a run, with its labels in `runs` and as it was read in `batch`.
 
@@ -180,7 +184,7 @@ def _part_columns(part: FieldGroup, runs: Sequence[Run]) -> list[pl.Series]:
     return columns
 
 
-def _priced_columns(runs: Sequence[Run], price_table: PriceTable, unpriced: Unpriced) -> list[pl.Series]:
+def _priced_columns(runs: Sequence[Run], price_table: PriceTable, unpriced: UnpricedReasons) -> list[pl.Series]:
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
     columns = _component_costs(runs, price_table)

@@ -42,7 +42,7 @@ from steelyard.sources.formats._log_format import LogFormat, PlacedRun, ReadItem
 from steelyard.sources.formats._run_records import column_problem, run_of_row
 from steelyard.sources.tables._duplicates import without_duplicates
 from steelyard.sources.tables._flat_files import derived_columns, flat_frame, suspicious
-from steelyard.sources.tables._row_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, Unpriced, batch_frame
+from steelyard.sources.tables._row_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, UnpricedReasons, batch_frame
 from steelyard.sources.tables._spool import SpillFolder, Spool, free_bytes
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class RunTable:
     """What a row is: a run, or a prompt, an attempt, a benchmark, a submission."""
     basis: frozenset[str] = frozenset()
     """What its numbers depend on, where those of another basis cannot be compared with them."""
-    unpriced: Unpriced | None = None
+    unpriced: UnpricedReasons | None = None
     source: TableSource | None = None
     """What it was read from; None where that cannot be read again."""
     folders: tuple[SpillFolder, ...] = ()
@@ -242,7 +242,7 @@ class TableBuilder:
         self._spool = Spool()
         self._waiting: list[PlacedRun] = []
         self._set_aside = SetAside()
-        self._unpriced = Unpriced(price_table.name)
+        self._unpriced = UnpricedReasons(price_table.name)
         self._own = CustomFields()
         self._notes: list[Finding] = []
         self._input: str | None = None

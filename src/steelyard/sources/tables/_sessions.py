@@ -31,7 +31,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Building:
+class RunDraft:
     """A run while it is put together from parts."""
 
     run: Run
@@ -62,7 +62,7 @@ class Building:
     """Where its steps are."""
 
     @classmethod
-    def of(cls, part: RunPart) -> Building:
+    def of(cls, part: RunPart) -> RunDraft:
         """The beginning, from one part."""
         return cls(
             logs=_logs_of(part),
@@ -140,9 +140,9 @@ def _logs_of(part: RunPart) -> list[SessionLog]:
     return [SessionLog(part.path, name, session, len(part.run.calls or ()))]
 
 
-def _logs_once(group: Sequence[Building]) -> list[SessionLog]:
+def _logs_once(group: Sequence[RunDraft]) -> list[SessionLog]:
     """Return the logs of one session without copies: of those with the same calls, the fullest counts."""
-    kept: list[Building] = []
+    kept: list[RunDraft] = []
     seen: set[tuple[str, str | None]] = set()
     for building in sorted(group, key=lambda building: -len(building.run.calls or ())):
         calls = {(building.format, call.id) for call in building.run.calls or () if call.id is not None}
@@ -153,9 +153,9 @@ def _logs_once(group: Sequence[Building]) -> list[SessionLog]:
     return [log for building in kept for log in building.logs]
 
 
-def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
+def merged_sessions(parts: Iterable[RunPart]) -> list[RunDraft]:
     """One building a session, in the order of the first part of each."""
-    buildings = [Building.of(part) for part in parts]
+    buildings = [RunDraft.of(part) for part in parts]
     nameless = {building.family for building in buildings if not building.run.id and building.entries}
     homes = {
         (family, entry): building.run.id
@@ -164,7 +164,7 @@ def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
         for entry in building.entries
     }
     parents = {own: building.run.id for building in buildings if building.is_subagent for own in building.contains}
-    groups: dict[tuple[str, str], list[Building]] = {}
+    groups: dict[tuple[str, str], list[RunDraft]] = {}
     for number, building in enumerate(buildings):
         if building.is_subagent:
             building.change(id=_outermost(str(building.run.id), parents))
@@ -176,7 +176,7 @@ def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
-def _session_at_the_time(nameless: Building, buildings: Sequence[Building]) -> str | None:
+def _session_at_the_time(nameless: RunDraft, buildings: Sequence[RunDraft]) -> str | None:
     """The one session of the same tool that ran while this log was written, and whose first calls used its tokens."""
     tokens = tokens_in(nameless.run.usage)
     same = {
@@ -207,7 +207,7 @@ def _outermost(session: str, parents: Mapping[str, str | None]) -> str:
     return session
 
 
-def _merged(group: Sequence[Building]) -> Building:
+def _merged(group: Sequence[RunDraft]) -> RunDraft:
     group = sorted(group, key=_leading)
     first = copy(group[0])  # what the parts themselves say is asked for later
     first.tool_ids, first.notes, first.copied = dict(first.tool_ids), list(first.notes), set(first.copied)
@@ -258,12 +258,12 @@ def _merged(group: Sequence[Building]) -> Building:
     return first
 
 
-def _leading(building: Building) -> tuple[bool, bool, bool, str, int]:
+def _leading(building: RunDraft) -> tuple[bool, bool, bool, str, int]:
     lasts = building.run.id is None, building.is_subagent, not building.declared.leads_family
     return (*lasts, building.path, building.line or 0)
 
 
-def _tells_the_same(first: Building, other: Building) -> bool:
+def _tells_the_same(first: RunDraft, other: RunDraft) -> bool:
     """Whether two logs of one format are copies, and not parts of a session that continues in another file."""
     if first.format != other.format or other.run.id is None:
         return False
@@ -277,13 +277,13 @@ def _without_place(run: Run) -> Run:
     return msgspec.structs.replace(run, source=None)
 
 
-def repeated_run(first: Building, other: Building) -> Finding:
+def repeated_run(first: RunDraft, other: RunDraft) -> Finding:
     """Return the finding about a run that another file reports too."""
     place = other.path if other.line is None else f"{other.path}:{other.line}"
     return repeated_finding([Place(where=place, message=f"{first.run.id}, as in {first.path}")])
 
 
-def _cost(group: Sequence[Building]) -> float | None:
+def _cost(group: Sequence[RunDraft]) -> float | None:
     """Add up the costs of parts with different calls; of parts with the same calls, the fullest counts."""
     seen: set[str | None] = set()
     costs: list[float] = []
@@ -295,7 +295,7 @@ def _cost(group: Sequence[Building]) -> float | None:
     return sum_in_order(costs) if costs else None
 
 
-def _iterations(group: Sequence[Building]) -> int | None:
+def _iterations(group: Sequence[RunDraft]) -> int | None:
     """The fullest part's; where each part is one call, their number."""
     counts = [building.run.iterations for building in group if building.run.iterations]
     if all(len(building.run.calls or ()) == 1 and building.named for building in group):
@@ -328,7 +328,7 @@ def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of
     return extras or None
 
 
-def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Building]) -> None:
+def _take_totals(first: RunDraft, totals: Sequence[RunDraft], group: Sequence[RunDraft]) -> None:
     """Stated totals win over counted calls; each call is kept as far as they allow, so that more logs add detail."""
     distinct = _of_different_calls(first, totals)
     costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
@@ -359,13 +359,13 @@ def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Bu
     first.how(usage=weakest(distinct, "usage"), cost_usd=weakest(distinct, "cost_usd") if costs else "unknown")
 
 
-def weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
+def weakest(buildings: Sequence[RunDraft], name: str) -> Provenance | None:
     """How a sum came: as its least sure part."""
     words = [(building.run.provenance or {}).get(name) for building in buildings]
     return "lower_bound" if "lower_bound" in words else _first(words)
 
 
-def _of_different_calls(first: Building, totals: Sequence[Building]) -> list[Building]:
+def _of_different_calls(first: RunDraft, totals: Sequence[RunDraft]) -> list[RunDraft]:
     """Return the totals that are not of the same calls."""
     distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
     own = [building for building in distinct if building.declared.leads_family]
@@ -387,7 +387,7 @@ def _summed(calls: Sequence[Call]) -> Call:
     return Call(model=calls[0].model, usage=add_usage(call.usage for call in calls), summed=True)
 
 
-def _each_call(group: Sequence[Building]) -> dict[str, tuple[Call, bool]]:
+def _each_call(group: Sequence[RunDraft]) -> dict[str, tuple[Call, bool]]:
     """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
     calls_by_key: dict[str, tuple[Call, bool]] = {}
     for building in group:
@@ -402,7 +402,7 @@ def _each_call(group: Sequence[Building]) -> dict[str, tuple[Call, bool]]:
     return calls_by_key
 
 
-def _take_calls(first: Building, group: Sequence[Building]) -> None:
+def _take_calls(first: RunDraft, group: Sequence[RunDraft]) -> None:
     calls_by_key = _each_call(group)
     first.copied |= {call.id for building in group for call in building.run.calls or () if call.id in building.copied}
     first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
@@ -418,7 +418,7 @@ def _output(call: Call) -> int:
     return (call.usage.output_tokens or 0) if call.usage else 0
 
 
-def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
+def share_calls(sessions: Sequence[RunDraft]) -> tuple[list[RunDraft], int]:
     """Gives a call that several sessions hold to the one it was made in; sessions that only copy others are left out.
 
     A copy is known by its own mark, else by the session that started first and, of those, ended first.
@@ -439,7 +439,7 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
         for index in indices:
             if index != home:
                 lost.setdefault(index, set()).add(id_)
-    kept: list[Building] = []
+    kept: list[RunDraft] = []
     for index, session in enumerate(sessions):
         gone = lost.get(index)
         if gone:
@@ -455,7 +455,7 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
     return kept, sum(len(gone) for gone in lost.values())
 
 
-def _have_calls_in_common(sessions: Sequence[Building]) -> bool:
+def _have_calls_in_common(sessions: Sequence[RunDraft]) -> bool:
     """Whether an id occurs twice in a family, as it seldom does: faster to check than which one."""
     ids: dict[str, list[str | None]] = {}
     for session in sessions:
@@ -463,12 +463,12 @@ def _have_calls_in_common(sessions: Sequence[Building]) -> bool:
     return any(len(set(each)) < len(each) for each in ids.values())
 
 
-def _age(session: Building, id_: str) -> tuple[bool, datetime, datetime, str]:
+def _age(session: RunDraft, id_: str) -> tuple[bool, datetime, datetime, str]:
     run = session.run
     return id_ in session.copied, run.started_at or _NEVER, run.ended_at or _NEVER, run.id or session.path
 
 
-def with_totals(session: Building) -> None:
+def with_totals(session: RunDraft) -> None:
     """Adds up what the parts left open: tokens of the calls, tools, the model that did most."""
     run = session.run
     if run.usage is None and session.named:
@@ -509,7 +509,7 @@ def _lacks_tokens(calls: Sequence[Call]) -> bool:
     return 0 < without < len(calls)
 
 
-def _say_at_least(session: Building) -> None:
+def _say_at_least(session: RunDraft) -> None:
     """Mark sums over the lines as lower bounds, since some lines are lost; a stated total is kept."""
     run = session.run
     words = run.provenance or {}

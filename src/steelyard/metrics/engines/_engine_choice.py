@@ -36,7 +36,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class EngineChoice:
     """Engine with its findings."""
 
     name: str
