@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from steelyard.questions.read import RunReading
-from steelyard.records import finding_dict
 from steelyard.sources import read_timings
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
@@ -77,4 +76,4 @@ def test_lm_eval_gives_the_accuracy_that_it_states() -> None:
     assert passed == {"toy_exact": [False, True, False], "toy_mc": [False, True, True]}  # 1/3 and 2/3
     assert {run.model for run in runs} == {"i82qcls7"}
     (stated,) = [finding for finding in reading.summary.findings if finding.code == "stated_accuracy"]
-    assert str(finding_dict(stated)).count("the runs reproduce it") == 2
+    assert str(stated).count("the runs reproduce it") == 2

@@ -63,7 +63,6 @@ from ._weights import fit_arena_weights as fit_arena_weights
 from .ingest._arena import Arena as Arena, create_arena as create_arena, open_arena as open_arena
 from .ingest._checked_submissions import SubmissionOutcome as SubmissionOutcome
 from .ingest._parties import (
-    party_kind as party_kind,
     people_among as people_among,
     read_parties as read_parties,
     register as register,

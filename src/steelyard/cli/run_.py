@@ -30,9 +30,6 @@ LINE_SECONDS = 30.0
 STOPPED = 130
 """The exit status after Ctrl-C."""
 Folder = Annotated[OnePath, Parameter(name="DIR", help="Results directory of a plan, such as runs/NAME.")]
-Out = Annotated[
-    OnePath | None, Parameter(alias="-o", help="Results directory (default: runs/NAME, where NAME is set in the plan).")
-]
 TrialId = Annotated[str, Parameter(help="Trial id, or a unique prefix.")]
 
 

@@ -20,7 +20,6 @@ from ._columns import (
     number_column as number_column,
     range_text as range_text,
     reason_columns as reason_columns,
-    row_columns as row_columns,
     run_column as run_column,
     text_column as text_column,
     time_column as time_column,

@@ -228,22 +228,6 @@ def with_figures(page: Page, result: Drawable, names: Sequence[str], *, tall: bo
     return replace(page, draw=draw)
 
 
-def row_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:  # Any: cells of any type
-    """A column for each key of flat rows."""
-    columns = []
-    for key in rows[0] if rows else ():
-        cells = [row.get(key) for row in rows]
-        numbers = [cell for cell in cells if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
-        if numbers and len(numbers) == sum(cell is not None for cell in cells):
-            texts = [
-                DASH if cell is None else f"{cell:.6g}" if isinstance(cell, float) else f"{cell}" for cell in cells
-            ]
-            columns.append(Column(name=key, title=key, values=cells, decimals=6, texts=texts))
-        else:
-            columns.append(text_column(key, key, [None if cell is None else str(cell) for cell in cells]))
-    return columns
-
-
 DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "fraction": 3, "ratio": 3}
 COUNTS = {"attempt": "attempt", "total_tokens": "tokens"}
 DIGEST = re.compile(r"[0-9a-f]{40,}\Z")

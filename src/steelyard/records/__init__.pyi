@@ -53,7 +53,6 @@ from ._findings import (
     Rejected as Rejected,
     SetAside as SetAside,
     Severity as Severity,
-    finding_dict as finding_dict,
     one_a_kind as one_a_kind,
     set_aside_findings as set_aside_findings,
 )

@@ -175,18 +175,6 @@ def _own_words(place: Place, finding: Finding, first: Finding) -> str | None:
     return finding.message if place.message is None else f"{finding.message} ({place.message})"
 
 
-def finding_dict(finding: Finding) -> dict[str, Any]:  # Any: JSON values
-    """A finding as JSON."""
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "where": finding.where,
-        "count": finding.count,
-        "places": [msgspec.to_builtins(place) for place in finding.places],
-    }
-
-
 _ADVICE = {
     "invalid_record": "fix or remove the record",
     EMPTY_FILE: "check the program that should have written the file, or remove the file",

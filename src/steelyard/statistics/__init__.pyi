@@ -117,7 +117,6 @@ from ._paired import (
     standardized as standardized,
     swap_ratios as swap_ratios,
     unequal_attempts as unequal_attempts,
-    widened_for_skew as widened_for_skew,
 )
 from ._planning import (
     POWER as POWER,
@@ -127,7 +126,6 @@ from ._planning import (
     minimum_effect_from_data as minimum_effect_from_data,
     sample_size_from_assumptions as sample_size_from_assumptions,
     sample_size_from_data as sample_size_from_data,
-    std_dev_range as std_dev_range,
     tasks_needed as tasks_needed,
 )
 from ._proportions import (

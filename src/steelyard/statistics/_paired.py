@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy  # its packages are imported on first use
-from msgspec import structs
 
 from steelyard.statistics._bootstrap import bca_bounds, on_grid, percentile_bounds, resampled_sums
 from steelyard.statistics._estimates import (
@@ -24,7 +23,7 @@ from steelyard.statistics._estimates import (
     no_interval,
 )
 from steelyard.statistics._exact_sums import mean_of
-from steelyard.statistics._means import skewed_bounds, student_quantile
+from steelyard.statistics._means import student_quantile
 from steelyard.statistics._proportions import normal_quantile
 
 ENUMERATED_UP_TO = 16
@@ -65,17 +64,6 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
         ),
         Significance(p_value=p_value, statistic=statistic, method="paired-t", n=n, clusters=n),
     )
-
-
-def widened_for_skew(interval: Interval, differences: npt.ArrayLike) -> Interval:
-    """The interval with room for the skew of differences that nothing bounds: Hall's bounds, where they are wider."""
-    gaps = np.sort(np.asarray(differences, dtype=float))
-    if interval.low is None or interval.high is None or len(gaps) < 2 or np.ptp(gaps) == 0:
-        return interval
-    rows = gaps, np.ones(len(gaps)), np.zeros(len(gaps), dtype=np.int64)
-    limits = skewed_bounds(*rows, size=1, floor=-math.inf, level=interval.confidence)
-    low, high = min(interval.low, float(limits[0][0])), max(interval.high, float(limits[1][0]))
-    return structs.replace(interval, low=low, high=high, method=f"{interval.method}+hall")
 
 
 def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:

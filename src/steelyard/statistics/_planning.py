@@ -326,13 +326,6 @@ def tasks_needed(difference: float, std_dev: float, *, level: float = LEVEL, pow
     return many
 
 
-def std_dev_range(std_dev: float, tasks: int, *, level: float = LEVEL) -> tuple[float, float]:
-    """Return the confidence interval of the standard deviation of normal differences (chi-square)."""
-    degrees = tasks - 1
-    tails = special.chdtri(degrees, [(1 - level) / 2, 0.5 + level / 2])
-    return std_dev * math.sqrt(degrees / float(tails[0])), std_dev * math.sqrt(degrees / float(tails[1]))
-
-
 def minimum_detectable_effect(
     tasks: int, std_dev: float, *, level: float = LEVEL, power: float = POWER
 ) -> float | None:

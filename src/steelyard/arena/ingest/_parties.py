@@ -16,14 +16,6 @@ MAX_DISPLAY_NAME_LENGTH = 200
 """Characters."""
 
 
-def party_kind(name: str) -> PartyKind:
-    """The kind of that name, else an error with the nearest."""
-    for kind in PARTY_KINDS:
-        if kind == name:
-            return kind
-    raise UnknownNameError("kind", name[:200], PARTY_KINDS)
-
-
 def check_name(what: str, name: str) -> None:
     """Reject a name that cannot be stored or typed."""
     if not name.strip() or not is_storable(name) or not name.isprintable():
