@@ -19,7 +19,7 @@ from cheats.techniques import CHEATS, RIGHT, TESTS, Cheat
 from runner.execution import job_of
 from steelyard import sandbox
 from steelyard.grading import Bounds, Grader, Interpreter, hidden_tests
-from steelyard.grading._artifacts import Staged
+from steelyard.grading._artifacts import StagedArtifacts
 from steelyard.grading._criteria import check_all
 from steelyard.questions.repeatability._contract import Case, Contract, ContractLimits
 from steelyard.questions.repeatability._oracle import Oracle
@@ -95,7 +95,7 @@ def criterion_met(submitted: dict[str, str], folder: Path, **criterion: object) 
     """The result of a success criterion of the arena."""
     task = convert_task({"id": "t", "success_criteria": [{"seconds": 2, **criterion}]})
     submission = as_submission({"id": "s", "task_id": "t", "total_tokens": 1, "tool_calls": 1})
-    artifacts = Staged(written(submitted, folder / "artifacts"), "", is_empty=False)
+    artifacts = StagedArtifacts(written(submitted, folder / "artifacts"), "", is_empty=False)
     own = {"checks": {"check.py": CHECK.encode()}, "tests": {"test_solution.py": TESTS.encode()}}
     (found,) = check_all(task.success_criteria, submission, artifacts, files=own)
     return Outcome(is_passed=found.met, is_weak="could have forged" in found.reason, detail=found.reason)

@@ -12,21 +12,6 @@ from ._custom_fields import (
     plain_text as plain_text,
     plain_type as plain_type,
 )
-from ._run_decoder import (
-    CONTENT_BYTES as CONTENT_BYTES,
-    JSON_ERRORS as JSON_ERRORS,
-    DecodeError as DecodeError,
-    RunIds as RunIds,
-    check_density as check_density,
-    checked_run as checked_run,
-    content_digest as content_digest,
-    convert_run as convert_run,
-    decode_run as decode_run,
-    encode_run as encode_run,
-    json_problem as json_problem,
-    own_fields as own_fields,
-    repeated_finding as repeated_finding,
-)
 from ._derived_fields import (
     CONDITIONS as CONDITIONS,
     FIELD_GROUPS as FIELD_GROUPS,
@@ -105,10 +90,10 @@ from ._run import (
     tier_text as tier_text,
 )
 from ._run_choice import (
-    Selection as Selection,
     KeyCondition as KeyCondition,
     RunChoice as RunChoice,
     RunChooser as RunChooser,
+    Selection as Selection,
     conditions_of as conditions_of,
     key_named as key_named,
     key_of as key_of,
@@ -117,6 +102,21 @@ from ._run_choice import (
     pooled_schemes as pooled_schemes,
     unknown_custom_field as unknown_custom_field,
     unmet as unmet,
+)
+from ._run_decoder import (
+    CONTENT_BYTES as CONTENT_BYTES,
+    JSON_ERRORS as JSON_ERRORS,
+    DecodeError as DecodeError,
+    RunIds as RunIds,
+    check_density as check_density,
+    checked_run as checked_run,
+    content_digest as content_digest,
+    convert_run as convert_run,
+    decode_run as decode_run,
+    encode_run as encode_run,
+    json_problem as json_problem,
+    own_fields as own_fields,
+    repeated_finding as repeated_finding,
 )
 from ._session_step import (
     SessionStep as SessionStep,

@@ -13,7 +13,6 @@ import msgspec
 
 from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._custom_fields import is_custom_field
-from steelyard.records._run_decoder import JSON_ERRORS, ONE_OBJECT, DecodeError, check_density, json_problem
 from steelyard.records._derived_fields import RUN_FIELDS
 from steelyard.records._record_types import (
     MAX_NAME_BYTES,
@@ -26,6 +25,7 @@ from steelyard.records._record_types import (
     unknown_field,
 )
 from steelyard.records._run import Judgment, Run
+from steelyard.records._run_decoder import JSON_ERRORS, ONE_OBJECT, DecodeError, check_density, json_problem
 from steelyard.records._times import as_utc
 from steelyard.suggestions import nearest
 

@@ -42,7 +42,15 @@ from steelyard.sources.formats._log_format import LogFormat, PlacedRun, ReadItem
 from steelyard.sources.formats._run_records import column_problem, run_of_row
 from steelyard.sources.tables._duplicates import without_duplicates
 from steelyard.sources.tables._flat_files import derived_columns, flat_frame, suspicious
-from steelyard.sources.tables._row_batches import BATCH_ROWS, NO_PRICE, PATH, CustomFields, Mask, UnpricedReasons, batch_frame
+from steelyard.sources.tables._row_batches import (
+    BATCH_ROWS,
+    NO_PRICE,
+    PATH,
+    CustomFields,
+    Mask,
+    UnpricedReasons,
+    batch_frame,
+)
 from steelyard.sources.tables._spool import SpillFolder, Spool, free_bytes
 
 if TYPE_CHECKING:
