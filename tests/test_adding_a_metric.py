@@ -171,7 +171,7 @@ def test_a_total_of_ones_own_is_explained_and_refused_for_what_it_is(tmp_path: P
     ):
         refused = steelyard(command[0], runs, *command[1:], **here)
         assert refused.status == 2
-        assert "spent_usd cannot be compared: it is a total over these runs" in " ".join(refused.stderr.split())
+        assert "spent_usd cannot be compared: the metric is a total over these runs" in " ".join(refused.stderr.split())
 
 
 def test_a_name_taken_twice_an_unknown_input_and_a_circle_are_refused(tmp_path: Path) -> None:

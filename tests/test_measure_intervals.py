@@ -108,7 +108,7 @@ def test_infinite_values_and_totals_have_no_interval_but_a_reason() -> None:
     metrics = group(made_runs({"x": 0.6}, tasks=30), interval="auto").metrics
     assert metrics["cost_of_pass_per_run"].intervals["mean"].reason == "a value is infinite"
     demo = sy.measure(sy.demo_runs(), by=["tier"], interval="auto").groups[3].metrics
-    assert demo["schema_overhead"].interval.reason == "it is a total over these runs, not an estimate"
+    assert demo["schema_overhead"].interval.reason == "the metric is a total over these runs, not an estimate"
     assert demo["skill_efficiency"].interval.known
 
 

@@ -193,7 +193,7 @@ def test_more_than_can_be_ranked_are_refused() -> None:
     ("options", "error", "message"),
     [
         ({"metrics": ["composit_score"]}, UnknownNameError, "composite_score"),
-        ({"metrics": ["schema_overhead"]}, UsageError, "it is a total over these runs"),
+        ({"metrics": ["schema_overhead"]}, UsageError, "the metric is a total over these runs"),
         ({"metrics": ["tier_uplift"]}, UsageError, "not a per-run metric"),
         ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which has no value per task"),
         ({"by": ["agnt"]}, UnknownNameError, "agent"),

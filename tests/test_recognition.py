@@ -92,7 +92,7 @@ def test_a_single_indented_document_with_a_task_is_not_read_line_by_line(tmp_pat
 def test_a_file_that_a_shipped_mapping_reads_is_answered_with_its_name(tmp_path: Path) -> None:
     (rejected,) = gathered(write(tmp_path / "model_eval_all.json", [{"question_id": "q", "graded_list": [True]}]))[0]
     assert rejected.hint is not None
-    assert rejected.hint.startswith("the mapping livecodebench may read it")
+    assert rejected.hint.startswith("try the mapping livecodebench; ")
 
 
 def test_a_file_is_opened_once_to_be_recognized_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

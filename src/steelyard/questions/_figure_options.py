@@ -125,8 +125,8 @@ class DifferenceOptions(DrawOptions):
 
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
     cluster: str | None = doc(
-        "Field that groups tasks, e.g. repository, to use as the unit of analysis; none: independent tasks (default: "
-        "independent tasks, but a claim about SWE-bench instances must also hold across repositories).",
+        "Field that groups dependent tasks, e.g. repository, as the unit of analysis, or none (default: tasks; a claim "
+        "about SWE-bench instances must also hold across repositories).",
         default=None,
     )
 
@@ -179,7 +179,7 @@ class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, E
         default=(),
     )
     order: Order = doc(
-        "Ranking method: mean over tasks, or bradley-terry or ranked-pairs over pairwise wins per task.",
+        "Ranking method: mean over tasks; bradley-terry or ranked-pairs from pairwise wins per task.",
         default="mean",
     )
     min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)

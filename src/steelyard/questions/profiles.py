@@ -1,7 +1,7 @@
 """List scoring profiles, or print one as TOML.
 
-To define a profile, copy a built-in one to a TOML file and change its name and constants. For a TOML file, inherited
-values are included.
+To define a profile, copy a built-in one to a TOML file and change its name and constants. If NAME is a TOML file, the
+output includes inherited values.
 """
 
 from __future__ import annotations

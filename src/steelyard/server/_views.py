@@ -258,7 +258,9 @@ def _within(seconds: float, build: Callable[[], Any]) -> Any:
                 is_over = True
     except _TooSlowError:
         message = f"the response takes longer than {seconds:.0f} seconds to compute, so the computation was stopped"
-        raise RequestError(503, "too_slow", message, hint="select fewer runs, or use the command") from None
+        raise RequestError(
+            503, "too_slow", message, hint="select fewer runs, or run the command on the server"
+        ) from None
 
 
 def _timed(build: Callable[[], Any]) -> tuple[Any, float]:

@@ -329,8 +329,8 @@ def _mean(metric: Metric, values: Floats, tasks: Ints, *, binary: bool, method: 
 def why_no_estimate(declared: Metric) -> str:
     """Why a metric of groups that is no ratio of means has no interval."""
     if declared.is_total:
-        return "it is a total over these runs, not an estimate"
-    return "it is neither a per-run metric nor a ratio of means"
+        return "the metric is a total over these runs, not an estimate"
+    return "the metric is neither a per-run metric nor a ratio of means"
 
 
 def ratio_interval(

@@ -1,7 +1,7 @@
 """Rank submissions to a task, or agents across tasks.
 
 With a task, shows the ranks, percentiles and flags of its submissions, and marks default values and unverified
-claims. Without one, agents and models are ranked by their mean score over tasks, overall and per category.
+claims. Without one, ranks agents and models by their mean score over tasks, overall and per category.
 """
 
 from __future__ import annotations

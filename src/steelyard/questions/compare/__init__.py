@@ -1,6 +1,7 @@
 """Test whether a candidate is better than a baseline.
 
-Differences are paired by task, on the tasks both attempted; p-values are corrected for multiple comparisons.
+Differences are paired by task, on the tasks that both sides attempted. P-values are corrected for multiple
+comparisons.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Show how a number was computed.
 
-With the id of a run, the metric is traced to the values in the record. Otherwise it is explained for all runs, or per
-group. The metric may also be grade, a repeatability or speedup metric, or a score in an arena store.
+With a run id, traces the metric to the values in the record. Otherwise, explains the metric for all runs, or per group.
+METRIC can also be `grade`, a repeatability or speedup metric, or a score in an arena store.
 """
 
 from __future__ import annotations

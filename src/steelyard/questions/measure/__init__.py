@@ -1,6 +1,6 @@
 """Compute metrics per group, with confidence intervals.
 
-Confidence intervals are computed only if an interval method is set.
+Confidence intervals are added if you choose an interval method.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _checked(canon: Canon, prompt: Prompt, bench: Workbench, origin: str) -> Cho
     _check_question(canon, prompt)
     findings: tuple[Finding, ...] = ()
     if prompt.contract is not None and canon.contract != prompt.contract.snapshot():
-        message = f"the contract of {canon.prompt!r} changed since its canon was set"
+        message = f"the contract of {canon.prompt!r} has changed since its canon was set"
         findings = (Finding(code="contract_changed", message=message, where=canon.prompt),)
     return ChosenCanon(canon.code, canon.normalized, canon.signature, origin, canon.origin, findings)
 

@@ -83,7 +83,7 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
         default=None,
     )
     unscored: Unscored = doc(
-        "Attempts without a verdict: count as fail (as FC-Eval does), or exclude from success rates.",
+        "Attempts without a verdict: count them as failed (as FC-Eval does), or exclude them from success rates.",
         default="fail",
     )
 

@@ -319,7 +319,7 @@ def by_words(words: Mapping[str, Scalar]) -> Convert:
     def convert(value: Any) -> Any:  # Any: as above
         meaning = meanings.get(_word(value) or "", others)
         if meaning is None:
-            return Problem(f"{shown(value)} is not in words", f"add it to words, or a default: {_STAR}")
+            return Problem(f"{shown(value)} is not in words", f"add it to words, or add a default: {_STAR}")
         return meaning
 
     return convert

@@ -74,7 +74,7 @@ def _not_recognized(file: Found) -> Rejected:
         hint = advice if proposes in advice else f"{advice}; or {hint}" if advice else hint
     shipped = shipped_for(PurePath(file.shown).name)
     if shipped:
-        hint = f"the mapping {' or '.join(shipped)} may read it; {hint}"
+        hint = f"try the mapping {' or '.join(shipped)}; {hint}"
     return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
 
 
