@@ -55,7 +55,11 @@ _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
 def message_steps(
-    content: str | list[Block] | None, step: Callable[..., SessionStep], author: StepRole
+    content: str | list[Block] | None,
+    step: Callable[..., SessionStep],
+    author: StepRole,
+    *,
+    spawning: frozenset[str] = DELEGATING,
 ) -> Iterator[SessionStep]:
     """Yield a step for each block of a message: a text, a call of a tool, or what a tool gave back."""
     if isinstance(content, str):
@@ -65,9 +69,9 @@ def message_steps(
     for block in content or ():
         if block.type in _CALLS:
             yield step(
-                kind="subagent" if block.name in DELEGATING else "tool_call",
+                kind="subagent" if block.name in spawning else "tool_call",
                 role="assistant",
-                tool=block.name,
+                tool=block.name or "tool",
                 call=block.id,
                 arguments=arguments_of(value_of(block.input)),
             )

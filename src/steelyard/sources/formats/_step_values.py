@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from steelyard.files import numbered_lines, recovered
-from steelyard.records import JSON_ERRORS, TOKEN_KINDS, Finding, Rejected, SessionStep, Usage, add_usage, kinds_of
+from steelyard.records import (
+    JSON_ERRORS,
+    TOKEN_KINDS,
+    Finding,
+    Rejected,
+    SessionStep,
+    StepKind,
+    StepRole,
+    Usage,
+    add_usage,
+    kinds_of,
+)
 
 StepItem: TypeAlias = SessionStep | Rejected
 """What a format yields: a step, or a line of the log that it cannot use."""
@@ -46,7 +58,7 @@ def flat_text(value: Any) -> str | None:  # Any: a JSON value
         texts = [text for each in value if (text := flat_text(each)) is not None]
         return "\n".join(texts) or None
     if isinstance(value, dict):
-        for name in ("text", "content", "output", "thinking"):
+        for name in ("text", "content", "output", "thinking", "result"):
             if isinstance(value.get(name), (str, list)):
                 return flat_text(value[name])
         kind = value.get("type")
@@ -106,3 +118,129 @@ def with_usage(step: SessionStep, usage: Usage | None) -> SessionStep:
         return step
     msgspec.structs.force_setattr(step, "usage", add_usage((step.usage, usage)))
     return step
+
+
+CHAT_ROLES: dict[str, StepRole] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "agent": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+"""Roles of messages; any other is a system's, such as `developer`."""
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "server_tool_use"})
+_RESULTS = frozenset({"tool_result", "tool_call_response", "function_call_output"})
+_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking"})
+
+
+def chat_steps(message: Mapping[str, Any], **known: Any) -> Iterator[SessionStep]:
+    """Yield the steps of a message as chat interfaces write it: texts, thoughts, calls of tools and their results.
+
+    `known`: fields of every step (Any: JSON values, fields of a step).
+
+    >>> call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    >>> [(step.kind, step.tool) for step in chat_steps({"role": "assistant", "content": "Look.", "tool_calls": [call]})]
+    [('message', None), ('tool_call', 'bash')]
+    """
+    role = CHAT_ROLES.get(str(message.get("role")), "system")
+    content = message.get("content", message.get("parts"))
+    step = partial(SessionStep, **known)
+    if role == "tool" and not (isinstance(content, list) and any(_is_result(block) for block in content)):
+        error = message.get("error")
+        yield step(
+            kind="tool_result",
+            role="tool",
+            call=_word(message.get("tool_call_id")),
+            result=flat_text(content) or flat_text(error),
+            is_error=bool(error),
+        )
+        return
+    for key in ("reasoning_content", "reasoning", "thinking"):
+        if isinstance(thought := message.get(key), str) and thought:
+            yield step(kind="message", role="reasoning", text=thought)
+            break
+    for block in content if isinstance(content, list) else [content]:
+        yield from _block_steps(block, role, step)
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            function = call.get("function")
+            inner = function if isinstance(function, dict) else call
+            name = function if isinstance(function, str) else inner.get("name")
+            yield step(
+                kind="tool_call",
+                role="assistant",
+                tool=_word(name) or "tool",
+                call=_word(call.get("id")),
+                arguments=arguments_of(inner.get("arguments")),
+            )
+
+
+def _is_result(block: Any) -> bool:  # Any: a JSON value
+    return isinstance(block, dict) and block.get("type") in _RESULTS
+
+
+def _block_steps(
+    block: Any, role: StepRole, step: Callable[..., SessionStep]
+) -> Iterator[SessionStep]:  # Any: as above
+    kind = block.get("type") if isinstance(block, dict) else None
+    if isinstance(block, dict) and kind in _CALLS:
+        arguments = next((block[name] for name in ("input", "arguments") if name in block), None)
+        yield step(
+            kind="tool_call",
+            role="assistant",
+            tool=_word(block.get("name")) or "tool",
+            call=_word(block.get("call_id") or block.get("id")),
+            arguments=arguments_of(arguments),
+        )
+    elif isinstance(block, dict) and kind in _RESULTS:
+        names = ("content", "output", "response", "result")
+        yield step(
+            kind="tool_result",
+            role="tool",
+            call=_word(block.get("tool_use_id") or block.get("call_id") or block.get("id")),
+            result=next((flat_text(block[name]) for name in names if name in block), None),
+            is_error=block.get("is_error") is True,
+        )
+    elif isinstance(block, dict) and kind in _THOUGHTS:
+        thoughts = (flat_text(block.get(name)) for name in ("thinking", "reasoning", "text", "summary", "content"))
+        if thought := next(filter(None, thoughts), None):
+            yield step(kind="message", role="reasoning", text=thought)
+    elif (text := flat_text(block)) is not None:
+        yield step(kind="message", role=role, text=text)
+
+
+def _word(value: Any) -> str | None:  # Any: a JSON value
+    return value if isinstance(value, str) and value else None
+
+
+def call_and_result(
+    tool: str | None,
+    call: str | None,
+    arguments: Any,  # Any: a JSON value
+    result: str | None,
+    *,
+    is_done: bool,
+    is_error: bool = False,
+    kind: StepKind = "tool_call",
+    **known: Any,  # Any: fields of a step
+) -> Iterator[SessionStep]:
+    """Yield the steps of a tool call that its log records with its result."""
+    yield SessionStep(
+        kind=kind, role="assistant", tool=tool or "tool", call=call, arguments=arguments_of(arguments), **known
+    )
+    if is_done:
+        known.pop("model", None)
+        yield SessionStep(kind="tool_result", role="tool", call=call, result=result, is_error=is_error, **known)
+
+
+def first_with_usage(steps: Iterable[SessionStep], usage: Usage | None, **known: Any) -> list[SessionStep]:
+    """Return the steps of one model call, the first with its tokens; a call without a text is an empty message."""
+    made = list(steps)
+    if usage is not None:
+        made = made or [SessionStep(kind="message", role="assistant", **known)]
+        with_usage(made[0], usage)
+    return made

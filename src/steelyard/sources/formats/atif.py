@@ -5,12 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.records import Amount, Call, Count, Finding, Usage, add_usage, moment, sum_in_order
+from steelyard.records import (
+    Amount,
+    Call,
+    Count,
+    Finding,
+    SessionStep,
+    StepKind,
+    StepRole,
+    Usage,
+    add_usage,
+    moment,
+    sum_in_order,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     busiest_model,
@@ -21,6 +33,7 @@ from steelyard.sources.formats._run_values import (
     stated_cost,
     token_contradiction,
 )
+from steelyard.sources.formats._step_values import ABSENT, arguments_of, first_with_usage, raw_text, value_of
 
 NAME = "atif"
 
@@ -38,6 +51,9 @@ class ToolCall(msgspec.Struct):
     """A tool that the agent called."""
 
     tool_call_id: str | None = None
+    function_name: msgspec.Raw = ABSENT
+    arguments: msgspec.Raw = ABSENT
+    extra: msgspec.Raw = ABSENT
 
 
 class Reference(msgspec.Struct):
@@ -50,6 +66,9 @@ class Result(msgspec.Struct):
     """What a tool gave back."""
 
     subagent_trajectory_ref: list[Reference] | None = None
+    source_call_id: msgspec.Raw = ABSENT
+    content: msgspec.Raw = ABSENT
+    extra: msgspec.Raw = ABSENT
 
 
 class Observation(msgspec.Struct):
@@ -70,6 +89,9 @@ class Step(msgspec.Struct):
     is_copied_context: bool | None = None
     llm_call_count: Count | None = None
     observation: Observation | None = None
+    message: msgspec.Raw = ABSENT
+    reasoning_content: msgspec.Raw = ABSENT
+    extra: msgspec.Raw = ABSENT
 
 
 class Totals(msgspec.Struct):
@@ -248,6 +270,73 @@ def _steps(trajectory: Trajectory, within: str = "") -> Iterator[_Placed]:
         yield from _steps(inner, f"{name}/{inner.trajectory_id or number}")
 
 
+def steps(path: Path, session: str | None) -> Iterator[SessionStep]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of the trajectory; a subagent's follow the step that refers to them."""
+    yield from _trajectory_steps(document(path, _TRAJECTORY), None)
+
+
+SOURCES: dict[str | None, StepRole] = {"user": "user", "agent": "assistant"}
+
+
+def _trajectory_steps(trajectory: Trajectory, subagent: str | None) -> Iterator[SessionStep]:
+    inner = {each.trajectory_id or str(n): each for n, each in enumerate(trajectory.subagent_trajectories or ())}
+    for step in trajectory.steps:
+        if step.is_copied_context:
+            continue
+        yield from _step_steps(step, label(trajectory.agent.model_name), subagent)
+        results = step.observation.results if step.observation else ()
+        for reference in (each for result in results for each in result.subagent_trajectory_ref or ()):
+            if (found := inner.pop(reference.trajectory_id or "", None)) is not None:
+                yield from _trajectory_steps(found, reference.trajectory_id)
+    for name, each in inner.items():
+        yield from _trajectory_steps(each, name)
+
+
+def _step_steps(step: Step, model: str | None, subagent: str | None) -> list[SessionStep]:
+    """Return the steps of a step: its reasoning, its message, its tool calls, and what these gave back."""
+    told = value_of(step.extra)
+    ours = told.get(OURS) if isinstance(told, dict) else None
+    ours = ours if isinstance(ours, dict) else {}
+    subagent = ours.get("subagent") if isinstance(ours.get("subagent"), str) else subagent
+    known: dict[str, Any] = {"at": moment(step.timestamp), "subagent": subagent}  # Any: fields of a step
+    source = SOURCES.get(step.source, "system")
+    spoken = known | ({"model": label(step.model_name) or model} if source == "assistant" else {})
+    made: list[SessionStep] = []
+    if (thought := raw_text(step.reasoning_content)) is not None:
+        made.append(SessionStep(kind="message", role="reasoning", text=thought, **spoken))
+    kind: StepKind = ours["kind"] if ours.get("kind") in ("compaction", "error") else "message"
+    if (text := raw_text(step.message)) is not None or kind != "message":
+        made.append(SessionStep(kind=kind, role=source, text=text, **spoken))
+    for call in step.tool_calls or ():
+        own = value_of(call.extra)
+        is_subagent = isinstance(own, dict) and own.get(OURS) == "subagent"
+        made.append(
+            SessionStep(
+                kind="subagent" if is_subagent else "tool_call",
+                role="assistant",
+                tool=label(value_of(call.function_name)) or "tool",
+                call=call.tool_call_id,
+                arguments=arguments_of(value_of(call.arguments)),
+                **spoken,
+            )
+        )
+    if step.metrics is not None:
+        used = disjoint_usage(
+            input_with_cache=step.metrics.prompt_tokens,
+            cache_read=step.metrics.cached_tokens,
+            output_with_reasoning=step.metrics.completion_tokens,
+        )
+        made = first_with_usage(made, used if used.total is not None else None, **spoken)
+    for result in step.observation.results if step.observation else ():
+        own = value_of(result.extra)
+        is_error = isinstance(own, dict) and own.get("is_error") is True
+        call_id, text = label(value_of(result.source_call_id)), raw_text(result.content)
+        made.append(SessionStep(kind="tool_result", role="tool", call=call_id, result=text, is_error=is_error, **known))
+    return made
+
+
+OURS = "steelyard"
+"""Key of `extra` under which a trajectory that we wrote has what ATIF has no field for."""
 FORMAT = LogFormat(
     name=NAME,
     title="ATIF agent trajectories",
@@ -255,5 +344,6 @@ FORMAT = LogFormat(
     yields=("calls", "usage", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="last",
 )

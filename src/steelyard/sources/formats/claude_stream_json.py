@@ -7,27 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.records import Call, Failure, moment
-from steelyard.sources.formats._claude import AGENT, SYNTHETIC, Result, result_fields, split_contradiction
+from steelyard.records import Call, Failure, Rejected, SessionStep, Usage, moment
+from steelyard.sources.formats._claude import (
+    AGENT,
+    SYNTHETIC,
+    Block,
+    Result,
+    message_steps,
+    result_fields,
+    split_contradiction,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._provider_usage import ClaudeUsage
 from steelyard.sources.formats._run_values import busiest_model, conditions_from, run_from
+from steelyard.sources.formats._step_values import StepItem, added, decoded_lines, with_usage
 
 NAME = "claude-stream-json"
 OTHERS = frozenset({"tool_call", "thinking"})
 """Kinds of event that only Cursor's stream has."""
-
-
-class Block(msgspec.Struct):
-    """One block of a message's content."""
-
-    type: str | None = None
-    id: str | None = None
 
 
 class Message(msgspec.Struct):
@@ -165,6 +168,42 @@ def _take(message: Message, at: datetime | None, calls: dict[str, Call], tools: 
             tools[block.id] = None
 
 
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session. Output counts are placeholders where the stream ends with a result."""
+    seen: dict[str, Usage] = {}
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+        elif item[1].session_id and session in (None, item[1].session_id):
+            yield from _steps_of_event(*item, seen)
+
+
+def _steps_of_event(number: int, event: Event, seen: dict[str, Usage]) -> Iterator[SessionStep]:
+    message = event.message
+    step = partial(SessionStep, at=moment(event.timestamp), subagent=event.parent, source_line=number)
+    if isinstance(message, str):
+        yield step(kind="message", role="user" if event.type == "user" else "system", text=message)
+    elif message is not None and event.type == "user":
+        yield from message_steps(message.content, step, "user")
+    elif message is not None and event.type == "assistant":
+        if message.model == SYNTHETIC:
+            yield from message_steps(message.content, step, "system")
+            return
+        step = partial(step, model=message.model)
+        made = list(message_steps(message.content, step, "assistant"))
+        if message.usage is not None:
+            key, used = message.id or f"line {number}", message.usage.disjoint()
+            made = made or [step(kind="message", role="assistant")] * (key not in seen)
+            if made:
+                with_usage(made[0], msgspec.structs.replace(added(seen.get(key), used), output_tokens=None))
+            seen[key] = used
+        yield from made
+    elif event.type == "system" and event.subtype == "compact_boundary":
+        yield step(kind="compaction", role="system")
+    elif event.type == "result" and event.is_error:
+        yield step(kind="error", role="system", text=event.result if isinstance(event.result, str) else event.subtype)
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format stream-json`",
@@ -172,6 +211,7 @@ FORMAT = LogFormat(
     yields=("cost_usd", "usage by kind and model", "tool_calls", "iterations", "success", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     family="claude",
     precedence="first",
     totals_add_up=True,

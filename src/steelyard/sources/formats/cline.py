@@ -10,6 +10,8 @@ compaction only the compacted messages are kept, without what it used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,16 @@ from steelyard.records import (
     Count,
     Failure,
     FailureCause,
+    Rejected,
+    SessionStep,
+    StepKind,
+    StepRole,
     Usage,
     add_usage,
     moment,
     sum_in_order,
 )
+from steelyard.sources.formats._claude import Block, message_steps
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
     all_records,
@@ -40,6 +47,17 @@ from steelyard.sources.formats._run_values import (
     span_of,
     stated_cost,
     tokens_in,
+)
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    arguments_of,
+    call_and_result,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
+    raw_text,
+    value_of,
 )
 
 NAME = "cline"
@@ -121,14 +139,6 @@ class ModelInfo(msgspec.Struct, rename="camel"):
     provider_id: str | None = None
 
 
-class Block(msgspec.Struct):
-    """One block of a message's content."""
-
-    type: str | None = None
-    id: str | None = None
-    name: str | None = None
-
-
 class Message(msgspec.Struct, rename="camel"):
     """A message; only the assistant's have counts."""
 
@@ -159,6 +169,11 @@ class AgentEvent(msgspec.Struct, rename="camel"):
 
     type: str | None = None
     tool_call_id: str | None = None
+    content_type: msgspec.Raw = ABSENT
+    tool_name: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+    output: msgspec.Raw = ABSENT
+    text: msgspec.Raw = ABSENT
     error: Any = None  # Any: text or an object
     message: Any = None  # Any: text
     input_tokens: Count | None = None
@@ -447,6 +462,114 @@ def _part(
     return RunPart(run=run, path=str(path), role="session", tool_ids=tools)
 
 
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of a session's messages, of a task, or of what is printed; other files have none."""
+    shape = head_of(path).shape
+    if "sessionId" in shape:
+        kept = document(path, _MESSAGES)
+        subagent = kept.session if kept.origin and kept.origin.parent_thread_id else None
+        for message in kept.messages:
+            yield from _message_steps(message, subagent)
+    elif "[].ts" in shape:
+        yield from _task_steps(document(path, _TASK))
+    elif "session_id" not in shape and "source_message_count" not in shape:
+        yield from _printed_steps(path)
+
+
+def _message_steps(message: Message, subagent: str | None) -> list[SessionStep]:
+    info = message.model_info
+    known: dict[str, Any] = {"at": moment(message.ts), "subagent": subagent, "model": info.id if info else None}
+    author: StepRole = "assistant" if message.role == "assistant" else "user"
+    made = message_steps(message.content, partial(SessionStep, **known), author, spawning=frozenset({SPAWNING, TEAM}))
+    used = message.metrics.disjoint(info.provider if info else None) if message.metrics else None
+    return first_with_usage(made, used if author == "assistant" else None, **known)
+
+
+def _printed_steps(path: Path) -> Iterator[StepItem]:
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        inner = event.event
+        known: dict[str, Any] = {"at": moment(event.ts), "source_line": number}  # Any: fields of a step
+        if inner is None:
+            continue
+        kind = value_of(inner.content_type)
+        if inner.type == "content_start" and kind == "tool":
+            tool, given = label(value_of(inner.tool_name)), value_of(inner.input)
+            yield from call_and_result(tool, inner.tool_call_id, given, None, is_done=False, **known)
+        elif inner.type == "content_end" and kind == "tool":
+            result = raw_text(inner.output) or flat_text(inner.error)
+            failed = inner.error is not None
+            yield SessionStep(
+                kind="tool_result", role="tool", call=inner.tool_call_id, result=result, is_error=failed, **known
+            )
+        elif inner.type == "content_end" and (text := raw_text(inner.text)):
+            yield SessionStep(
+                kind="message", role="reasoning" if kind == "reasoning" else "assistant", text=text, **known
+            )
+        elif inner.type == "error":
+            yield SessionStep(kind="error", role="system", text=flat_text(inner.error or inner.message), **known)
+
+
+SAID: dict[str | None, tuple[StepKind, StepRole]] = {
+    "text": ("message", "assistant"),
+    "reasoning": ("message", "reasoning"),
+    "completion_result": ("message", "assistant"),
+    "user_feedback": ("message", "user"),
+    "command_output": ("tool_result", "tool"),
+    "tool": ("tool_call", "assistant"),
+    "command": ("tool_call", "assistant"),
+    "use_mcp_server": ("tool_call", "assistant"),
+    "mcp_server_response": ("tool_result", "tool"),
+    "error": ("error", "system"),
+    "api_req_failed": ("error", "system"),
+    "condense_context": ("compaction", "system"),
+}
+"""What a message of a task file says; the first text is the task."""
+
+
+def _task_steps(messages: list[TaskMessage]) -> Iterator[SessionStep]:
+    """Yield the steps of a task; the counts of a request precede its answer."""
+    waiting: Usage | None = None
+    is_first = True
+    for message in messages:
+        word, at = message.say or message.ask, moment(message.ts)
+        if word == "api_req_started":
+            with suppress(*JSON_ERRORS):
+                request = _REQUEST.decode(message.text or "{}")
+                used = _of_request(message, request)
+                if waiting is not None:
+                    yield SessionStep(kind="message", role="assistant", at=at, usage=waiting)
+                waiting = used
+            continue
+        if word not in SAID or (message.text is None and word != "condense_context"):
+            continue
+        kind, role = SAID[word]
+        role = "user" if is_first and word == "text" else role
+        is_first = False
+        made = _task_step(word, kind, role, message)
+        if waiting is not None and role in ("assistant", "reasoning"):
+            made, waiting = first_with_usage([made], waiting)[0], None
+        yield made
+    if waiting is not None:
+        yield SessionStep(kind="message", role="assistant", usage=waiting)
+
+
+def _task_step(word: str | None, kind: StepKind, role: StepRole, message: TaskMessage) -> SessionStep:
+    known: dict[str, Any] = {"kind": kind, "role": role, "at": moment(message.ts)}  # Any: fields of a step
+    if kind == "tool_result":
+        return SessionStep(result=message.text, **known)
+    if kind != "tool_call":
+        return SessionStep(text=message.text, **known)
+    if word == "command":
+        return SessionStep(tool="command", arguments={"command": message.text}, **known)
+    arguments = arguments_of(message.text)
+    tool = label((arguments or {}).get("tool") or (arguments or {}).get("toolName"))
+    return SessionStep(tool=tool or str(word), arguments=arguments, **known)
+
+
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
     return [Path(environment.get("CLINE_DIR") or home / ".cline") / "data" / "sessions"]
 
@@ -458,6 +581,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     kept_by=LogLocations("Cline", _places),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import label
-from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
+from steelyard.records import Call, Count, Failure, Rejected, SessionStep, Usage, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     all_records,
@@ -26,6 +26,16 @@ from steelyard.sources.formats._run_values import (
     run_from,
     span_of,
     token_contradiction,
+)
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    arguments_of,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
+    raw_text,
+    value_of,
 )
 
 NAME = "copilot-cli"
@@ -94,6 +104,14 @@ class Data(msgspec.Struct, rename="camel"):
     model_metrics: dict[str, ModelMetrics] | None = None
     total_premium_requests: float | None = None
     message: Any = None  # Any: an error's text
+    content: msgspec.Raw = ABSENT
+    reasoning_text: msgspec.Raw = ABSENT
+    tool_name: msgspec.Raw = ABSENT
+    arguments: msgspec.Raw = ABSENT
+    result: msgspec.Raw = ABSENT
+    error: msgspec.Raw = ABSENT
+    success: msgspec.Raw = ABSENT
+    summary_content: msgspec.Raw = ABSENT
     status_code: Any = None  # Any: a number or text
 
 
@@ -269,6 +287,74 @@ def _first(values: Iterator[str | None]) -> str | None:
     return next((name for value in values if (name := label(value))), None)
 
 
+SPAWNING = "task"
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of the session; the tokens of a call are recorded before its message."""
+    waiting: list[tuple[int, Event, Usage]] = []
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        used = event.data.usage if event.type == "session.usage_record" else None
+        used = event.data.compaction_tokens_used if event.type == "session.compaction_complete" else used
+        if used is not None and event.type == "session.usage_record":
+            if len(waiting) > 1:
+                yield _unseen(*waiting.pop(0))
+            waiting.append((number, event, used.disjoint()))
+            continue
+        made = _event_steps(number, event)
+        if event.type == "assistant.message" and waiting:
+            made = first_with_usage(made, waiting.pop(0)[2], at=moment(event.timestamp), source_line=number)
+        elif used is not None:
+            made = first_with_usage(made, used.disjoint())
+        yield from made
+    for each in waiting:
+        yield _unseen(*each)
+
+
+def _unseen(number: int, event: Event, used: Usage) -> SessionStep:
+    """Return the step of a call that no message shows."""
+    model = event.data.usage.model if event.data.usage else None
+    at = moment(event.timestamp)
+    return SessionStep(kind="message", role="assistant", at=at, model=model, usage=used, source_line=number)
+
+
+def _event_steps(number: int, event: Event) -> list[SessionStep]:
+    kind, data = event.type, event.data
+    known: dict[str, Any] = {"at": moment(event.timestamp), "source_line": number, "subagent": event.agent}
+    if kind in ("user.message", "system.message", "assistant.message"):
+        role: Any = kind.partition(".")[0]  # Any: a role of a step
+        known |= {"model": data.model} if role == "assistant" else {}
+        texts: Any = (("reasoning", raw_text(data.reasoning_text)), (role, raw_text(data.content)))  # Any: as above
+        return [SessionStep(kind="message", role=each, text=text, **known) for each, text in texts if text]
+    if kind == "tool.execution_start":
+        name = label(value_of(data.tool_name)) or "tool"
+        return [
+            SessionStep(
+                kind="subagent" if name == SPAWNING else "tool_call",
+                role="assistant",
+                tool=name,
+                call=data.tool_call_id,
+                arguments=arguments_of(value_of(data.arguments)),
+                **known,
+            )
+        ]
+    if kind == "tool.execution_complete":
+        failed = value_of(data.success) is False
+        text = (raw_text(data.error) if failed else None) or raw_text(data.result)
+        return [
+            SessionStep(kind="tool_result", role="tool", call=data.tool_call_id, result=text, is_error=failed, **known)
+        ]
+    if kind == "session.compaction_complete":
+        return [SessionStep(kind="compaction", role="system", text=raw_text(data.summary_content), **known)]
+    if kind.endswith(".error") or kind == "abort":
+        return [SessionStep(kind="error", role="system", text=flat_text(data.message), **known)]
+    return []
+
+
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
     return [Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"]
 
@@ -280,6 +366,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     shows_every_tool_call=True,
     kept_by=LogLocations("GitHub Copilot CLI", _places),

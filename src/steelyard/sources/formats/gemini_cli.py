@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
-from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
+from steelyard.records import Call, Count, Rejected, SessionStep, StepRole, Usage, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
     busiest_model,
@@ -22,6 +22,17 @@ from steelyard.sources.formats._run_values import (
     run_from,
     span_of,
     tokens_in,
+)
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    added,
+    call_and_result,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
+    raw_text,
+    value_of,
 )
 
 NAME = "gemini-cli"
@@ -62,6 +73,7 @@ class ToolCall(msgspec.Struct):
     status: str | None = None
     agent: str | None = msgspec.field(name="agentId", default=None)
     """The subagent that it started."""
+    result: msgspec.Raw = ABSENT
 
 
 class Message(msgspec.Struct):
@@ -77,6 +89,7 @@ class Message(msgspec.Struct):
     started: str | None = msgspec.field(name="startTime", default=None)
     kind: str | None = None
     content: Any = None  # Any: text, or parts
+    thoughts: msgspec.Raw = ABSENT
     changed: SessionReset | None = msgspec.field(name="$set", default=None)
     rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
 
@@ -143,6 +156,12 @@ class Event(msgspec.Struct):
     tool_id: str | None = None
     stats: Stats | None = None
     error: Any = None  # Any: null, text or an object
+    role: str | None = None
+    content: msgspec.Raw = ABSENT
+    tool_name: str | None = None
+    parameters: msgspec.Raw = ABSENT
+    output: msgspec.Raw = ABSENT
+    response: msgspec.Raw = ABSENT
 
 
 _SESSION = msgspec.json.Decoder(Session)
@@ -337,6 +356,178 @@ def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
     return (Call(model=label(model), usage=stats.disjoint(), summed=True),)
 
 
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of the file, whichever of the four layouts it has."""
+    head = head_of(path)
+    if head.shape.get("type") == "init":
+        yield from _stream_steps(path, session)
+    elif "stats" in head.shape:
+        yield from _answer_steps(document(path, _EVENT))
+    elif "messages" in head.shape:
+        kept = document(path, _SESSION)
+        shown = _ShownMessages(kept.session if kept.kind == "subagent" else None)
+        for message in kept.messages:
+            yield from shown.take(message, None)
+        yield from shown.rest()
+    else:
+        yield from _line_steps(path)
+
+
+def _line_steps(path: Path) -> Iterator[StepItem]:
+    """Yield the steps of session lines. A message that is written again shows what it has more."""
+    shown = _ShownMessages(None)
+    for item in decoded_lines(path, _MESSAGE):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, line = item
+        if line.session and line.id is None:
+            shown.subagent = line.session if line.kind == "subagent" else None
+        elif line.changed is not None:
+            for message in line.changed.messages or ():
+                yield from shown.take(message, number)
+        elif line.id:
+            yield from shown.take(line, number)
+    yield from shown.rest()
+
+
+MESSAGE_ROLES: dict[str | None, StepRole] = {"user": "user", "gemini": "assistant"}
+
+
+class _ShownMessages:
+    """What was shown of each message, by its id. The last one waits, because it may be written again."""
+
+    def __init__(self, subagent: str | None) -> None:
+        self.subagent = subagent
+        self._tokens: dict[str, Usage] = {}
+        self._parts: set[tuple[str, str]] = set()
+        self._last: Message | None = None
+        self._held: list[SessionStep] = []
+        self._known: dict[str, Any] = {}  # Any: fields of a step
+
+    def take(self, message: Message, number: int | None) -> Iterator[SessionStep]:
+        """Take a message; yield the steps of the one before."""
+        if self._last is None or message.id is None or message.id != self._last.id:
+            yield from self.rest()
+        self._last = message
+        self._held += self._new(message, number)
+
+    def rest(self) -> list[SessionStep]:
+        """Return the steps of the last message, the first with its tokens beyond those that were shown."""
+        message, held = self._last, self._held
+        self._last, self._held = None, []
+        if message is None or message.tokens is None or message.type != "gemini":
+            return held
+        used, key = message.tokens.disjoint(), message.id or ""
+        more = added(self._tokens.get(key), used) if key else used
+        self._tokens[key] = used
+        return first_with_usage(held, more, **self._known) if more.total else held
+
+    def _is_new(self, message: Message, part: str) -> bool:
+        key = (message.id or "", part)
+        is_new = message.id is None or key not in self._parts
+        self._parts.add(key)
+        return is_new
+
+    def _new(self, message: Message, number: int | None) -> list[SessionStep]:
+        """Return the steps of what the message has more than before."""
+        known: dict[str, Any] = {"at": moment(message.timestamp), "source_line": number, "subagent": self.subagent}
+        known |= {"model": message.model} if message.type == "gemini" else {}
+        self._known = known
+        made: list[SessionStep] = []
+        thoughts = value_of(message.thoughts)
+        for at, thought in enumerate(thoughts if isinstance(thoughts, list) else ()):
+            named = (thought.get("subject"), thought.get("description")) if isinstance(thought, dict) else (thought,)
+            text = "\n".join(each for each in named if isinstance(each, str))
+            if text and self._is_new(message, f"thought {at}"):
+                made.append(SessionStep(kind="message", role="reasoning", text=text, **known))
+        content = flat_text(message.content)
+        if content and self._is_new(message, "text"):
+            kind: Any = "error" if message.type == "error" else "message"  # Any: a kind of step
+            kind = "compaction" if message.type == "user" and SNAPSHOT in content else kind
+            role = MESSAGE_ROLES.get(message.type, "system")
+            made.append(SessionStep(kind=kind, role="system" if kind != "message" else role, text=content, **known))
+        for at, tool in enumerate(message.tools or ()):
+            is_done = tool.result is not ABSENT
+            steps = call_and_result(
+                tool.name,
+                tool.id,
+                tool.args,
+                _tool_text(value_of(tool.result)),
+                is_done=is_done,
+                is_error=tool.status == "error",
+                kind="subagent" if tool.agent else "tool_call",
+                **known,
+            )
+            made += [step for step in steps if self._is_new(message, f"{step.kind} {tool.id or at}")]
+        return made
+
+
+def _tool_text(result: Any) -> str | None:  # Any: a JSON value
+    """Return the text of what tools gave back: their output, or an error."""
+    texts = []
+    for each in result if isinstance(result, list) else [result]:
+        response = each.get("functionResponse", each) if isinstance(each, dict) else each
+        inner = response.get("response", response) if isinstance(response, dict) else response
+        named = (inner.get("output"), inner.get("error")) if isinstance(inner, dict) else ()
+        texts.append(next((value for value in named if isinstance(value, str)), None) or flat_text(inner))
+    return "\n".join(filter(None, texts)) or None
+
+
+def _stream_steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a stream; the pieces of a message are one step."""
+    said: list[tuple[int, Event]] = []
+    current: str | None = None
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        if said and (event.type != "message" or event.role != said[0][1].role):
+            yield _said(said)
+            said = []
+        if event.type == "init":
+            current = event.session
+        if session not in (None, current):
+            continue
+        at = moment(event.timestamp)
+        if event.type == "message":
+            said.append((number, event))
+        elif event.type == "tool_use":
+            arguments = value_of(event.parameters)
+            yield from call_and_result(
+                event.tool_name, event.tool_id, arguments, None, is_done=False, at=at, source_line=number
+            )
+        elif event.type == "tool_result":
+            yield SessionStep(
+                kind="tool_result",
+                role="tool",
+                call=event.tool_id,
+                result=raw_text(event.output) or flat_text(event.error),
+                is_error=event.status == "error",
+                at=at,
+                source_line=number,
+            )
+        elif event.type == "error":
+            yield SessionStep(kind="error", role="system", text=flat_text(event.error), at=at, source_line=number)
+    if said:
+        yield _said(said)
+
+
+def _said(pieces: Sequence[tuple[int, Event]]) -> SessionStep:
+    number, first = pieces[0]
+    text = "".join(filter(None, (raw_text(event.content) for _, event in pieces)))
+    role: StepRole = "user" if first.role == "user" else "assistant"
+    return SessionStep(kind="message", role=role, text=text, at=moment(first.timestamp), source_line=number)
+
+
+def _answer_steps(event: Event) -> Iterator[SessionStep]:
+    if text := raw_text(event.response):
+        yield SessionStep(kind="message", role="assistant", text=text)
+    if event.error:
+        yield SessionStep(kind="error", role="system", text=flat_text(event.error))
+
+
 def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
     return [home / ".gemini" / "tmp"]
 
@@ -348,6 +539,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     totals_add_up=True,
     shows_every_tool_call=True,

@@ -19,6 +19,7 @@ from steelyard.records import (
     Failure,
     Finding,
     Rejected,
+    SessionStep,
     Usage,
     add_usage,
     first_and_last,
@@ -35,6 +36,7 @@ from steelyard.sources.formats._run_values import (
     stated_cost,
 )
 from steelyard.sources.formats._stated_figures import stated_accuracy
+from steelyard.sources.formats._step_values import StepItem, chat_steps, with_usage
 
 NAME = "inspect"
 HEADERS = ("header.json", "_journal/start.json")
@@ -269,7 +271,7 @@ def _unrecorded(log: Log, path: str, about: dict[str, Any]) -> Iterator[RunPart]
             yield RunPart(run=run, path=path, role="owner")
 
 
-def _group(log: Log) -> str:
+def _group(log: Log | StepLog) -> str:
     return log.eval.eval_id or log.eval.run_id or log.eval.task
 
 
@@ -339,6 +341,100 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, Any]) -> RunPart
     return RunPart(run=run, path=path, role="owner")
 
 
+class StepSample(msgspec.Struct, kw_only=True):
+    """What a sample shows of its steps."""
+
+    id: int | str
+    epoch: int = 1
+    messages: list[dict[str, Any]] = []  # Any: JSON values
+    events: list[dict[str, Any]] = []  # Any: JSON values
+    error: Trouble | None = None
+    limit: Trouble | None = None
+
+
+class StepLog(msgspec.Struct, kw_only=True):
+    """The document with its samples not yet decoded."""
+
+    eval: Eval
+    samples: list[msgspec.Raw] = []
+
+
+_STEP_SAMPLE = msgspec.json.Decoder(StepSample)
+_STEP_LOG = msgspec.json.Decoder(StepLog)
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a sample: its messages, with the times and tokens that the events state of them."""
+    if not beginning_of(path).startswith(b"PK"):
+        log = document(path, _STEP_LOG)
+        for raw in log.samples:
+            named = decoded(raw, _SAMPLE_NAME)
+            if session in (None, f"{_group(log)}/{named.id}/{named.epoch}"):
+                yield from _sample_steps(decoded(raw, _STEP_SAMPLE))
+        return
+    with ZipLog(path) as archive:
+        group = _group(_header(archive, path))
+        for name in archive.names:
+            if name.startswith("samples/") and name.endswith(".json") and _may_be(name, group, session):
+                try:
+                    sample = decoded(archive.read(name), _STEP_SAMPLE)
+                except JSON_ERRORS as error:
+                    yield Rejected(path=f"{path}!/{name}", reason=problem(error))
+                    continue
+                if session in (None, f"{group}/{sample.id}/{sample.epoch}"):
+                    yield from _sample_steps(sample)
+
+
+class SampleName(msgspec.Struct):
+    """Which sample it is."""
+
+    id: int | str
+    epoch: int = 1
+
+
+_SAMPLE_NAME = msgspec.json.Decoder(SampleName)
+
+
+def _may_be(name: str, group: str, session: str | None) -> bool:
+    """Whether a file can be the sample's: files are named by id and epoch; ids with signs are written otherwise."""
+    id_, _, epoch = (session or "").removeprefix(f"{group}/").rpartition("/")
+    return session is None or not id_.isalnum() or name == f"samples/{id_}_epoch_{epoch}.json"
+
+
+def _sample_steps(sample: StepSample) -> Iterator[SessionStep]:
+    stated = _stated_answers(sample.events)
+    for message in sample.messages:
+        at, usage = stated.pop(str(message.get("id")), (None, None))
+        model = label(message.get("model"))
+        made = list(chat_steps(message, at=moment(at)))
+        for step in made:
+            if step.role in ("assistant", "reasoning") and model is not None:
+                msgspec.structs.force_setattr(step, "model", model)
+        if made and usage is not None:
+            with_usage(made[0], usage)
+        yield from made
+    if sample.error is not None:
+        yield SessionStep(kind="error", role="system", text=sample.error.message)
+    elif sample.limit is not None:
+        yield SessionStep(kind="error", role="system", text=f"limit: {sample.limit.type}")
+
+
+def _stated_answers(events: list[dict[str, Any]]) -> dict[str, tuple[Any, Usage | None]]:  # Any: JSON values
+    """Return the time and tokens of each answer, by the id of its message."""
+    found: dict[str, tuple[Any, Usage | None]] = {}
+    for event in events:
+        output = _object(event.get("output")) if event.get("event") == "model" else {}
+        choices = output.get("choices")
+        message = _object(_object(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
+        if "id" in message:
+            try:
+                used = msgspec.convert(output.get("usage"), ModelUsage | None)
+            except msgspec.ValidationError:
+                used = None
+            found[str(message["id"])] = event.get("timestamp"), used.disjoint() if used else None
+    return found
+
+
 def _failure(sample: Sample) -> Failure:
     if sample.error is not None:
         return failure_of(sample.error.message)
@@ -390,4 +486,5 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )

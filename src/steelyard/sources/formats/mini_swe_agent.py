@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.records import Amount, Call, Conditions, Count, Failure, add_usage, moment
+from steelyard.records import Amount, Call, Conditions, Count, Failure, SessionStep, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.sources.formats._provider_usage import ProviderUsage
 from steelyard.sources.formats._run_values import conditions_from, failure_of, run_from, span_of, stated_cost
+from steelyard.sources.formats._step_values import chat_steps, first_with_usage, flat_text
 
 NAME = "mini-swe-agent"
 _COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
@@ -123,6 +124,63 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield RunPart(run=run, path=str(path), role="session")
 
 
+class StepLog(msgspec.Struct):
+    """What the file shows of its steps."""
+
+    messages: list[dict[str, Any]]  # Any: JSON values
+
+
+_STEP_LOG = msgspec.json.Decoder(StepLog)
+_STEP_MESSAGES = msgspec.json.Decoder(list[dict[str, Any]])
+_BLOCK = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)(?:```|\Z)", re.DOTALL)
+SHELL = "bash"
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep]:  # noqa: ARG001 # a file holds one
+    """Yield the steps: a command that the answer contains as text is a call, and the message after it its result."""
+    is_bare = head_of(path).text.startswith(b"[")
+    messages = document(path, _STEP_MESSAGES) if is_bare else document(path, _STEP_LOG).messages
+    call: str | None = None
+    for number, message in enumerate(messages, 1):
+        try:
+            known = msgspec.convert(message, Message)
+        except msgspec.ValidationError:
+            known = Message()
+        stated = _call(known)
+        fields = {"at": moment(known.extra.timestamp) if known.extra else None}
+        if message.get("object") == "response" and isinstance(message.get("output"), list):
+            each = ({"role": item.get("role", "assistant"), "content": [item]} for item in message["output"])
+            flat = [item.get("content") if item.get("type") == "message" else None for item in message["output"]]
+            made = [
+                step
+                for whole, content in zip(each, flat, strict=True)
+                for step in chat_steps(whole | ({"content": content} if content else {}), **fields)
+            ]
+        elif call is not None and message.get("role") == "user":
+            made = [SessionStep(kind="tool_result", role="tool", call=call, result=flat_text(message.get("content")))]
+        elif message.get("type") == "function_call_output":
+            made = list(chat_steps({"role": "tool", "content": [message]}, **fields))
+        else:
+            made = list(chat_steps(message, **fields))
+        call = None
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            for at, given in enumerate(_commands_in(message.get("content"), known)):
+                call = f"{number}.{at}"
+                made.append(SessionStep(kind="tool_call", role="assistant", tool=SHELL, call=call, arguments=given))
+        if stated is not None:
+            for step in made:
+                msgspec.structs.force_setattr(step, "model", stated.model)
+        yield from first_with_usage(made, stated.usage if stated is not None else None)
+
+
+def _commands_in(text: Any, message: Message) -> list[dict[str, Any]]:  # Any: JSON values
+    """Return the commands of an answer: those that the agent took from it, else the blocks of its text."""
+    actions = message.extra.actions if message.extra else None
+    if actions:
+        return [each if isinstance(each, dict) else {"command": flat_text(each)} for each in actions]
+    return [{"command": each.rstrip("\n")} for each in _BLOCK.findall(text)] if isinstance(text, str) else []
+
+
 def _call(message: Message) -> Call | None:
     response = message.extra.response if message.extra else None
     answer = response if isinstance(response, Response) else message
@@ -178,4 +236,5 @@ FORMAT = LogFormat(
     yields=("cost_usd", "usage by call (version 2)", "tool_calls", "iterations", "failure"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )

@@ -7,13 +7,14 @@ is in none of its logs, so tokens and cost are lower bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, problem, records
 from steelyard.records import (
     JSON_ERRORS,
@@ -23,6 +24,8 @@ from steelyard.records import (
     Failure,
     Provenance,
     Rejected,
+    SessionStep,
+    StepRole,
     Usage,
     add_usage,
     moment,
@@ -30,6 +33,16 @@ from steelyard.records import (
 )
 from steelyard.sources.formats._log_format import SQLITE, Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import failure_of, folder_name, run_from, span_of
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    call_and_result,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
+    raw_text,
+    value_of,
+)
 
 NAME = "opencode"
 KILO = "kilo"
@@ -66,6 +79,9 @@ class State(msgspec.Struct):
     """State of a tool call."""
 
     status: str | None = None
+    input: msgspec.Raw = ABSENT
+    output: msgspec.Raw = ABSENT
+    error: msgspec.Raw = ABSENT
 
 
 class StepPart(msgspec.Struct):
@@ -77,6 +93,9 @@ class StepPart(msgspec.Struct):
     cost: Amount | None = None
     tokens: Tokens | None = None
     state: State | None = None
+    type: msgspec.Raw = ABSENT
+    text: msgspec.Raw = ABSENT
+    tool: msgspec.Raw = ABSENT
 
 
 class Event(msgspec.Struct):
@@ -147,6 +166,7 @@ class Export(msgspec.Struct):
 
 
 _EVENT = msgspec.json.Decoder(Event)
+_PART = msgspec.json.Decoder(StepPart)
 _EXPORT = msgspec.json.Decoder(Export)
 _MESSAGE = msgspec.json.Decoder(Message)
 _STORED_MESSAGE = msgspec.json.Decoder(StoredMessage)
@@ -329,6 +349,139 @@ def _failure(trouble: Any) -> Failure | None:  # Any: the provider's error objec
     return failure_of(trouble, otherwise="cancelled" if aborted else "unknown")
 
 
+SPAWNING = "task"
+MAX_HELD = 64
+"""Steps of an answer that wait for its tokens."""
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session in a stream, an export, a message file or the store."""
+    head = head_of(path)
+    if head.start.startswith(SQLITE):
+        yield from _stored_steps(path, session)
+    elif "info" in head.shape:
+        for exported in document(path, _EXPORT).messages:
+            yield from _message_steps(exported.info, exported.parts)
+    elif "role" in head.shape:
+        message = document(path, _MESSAGE)
+        yield from _message_steps(message, _kept_parts(path, message))
+    else:
+        yield from _stream_steps(path, session)
+
+
+def _stream_steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a stream; the tokens of an answer follow its parts and are on the first of these."""
+    held: list[SessionStep] = []
+    finished: set[str] = set()
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        if session not in (None, event.session):
+            continue
+        known: dict[str, Any] = {"at": moment(event.timestamp), "source_line": number}  # Any: fields of a step
+        if event.type == "error":
+            held.append(SessionStep(kind="error", role="system", text=_error_text(event.error), **known))
+        part = event.part
+        if part is None:
+            continue
+        if event.type == "step_finish" and (part.id is None or part.id not in finished):
+            finished.add(part.id or "")
+            used = part.tokens.disjoint() if part.tokens else None
+            yield from first_with_usage(held, used, **known)
+            held = []
+        else:
+            held += _part_steps(part, event.type, "assistant", **known)
+            if len(held) > MAX_HELD:
+                yield held.pop(0)
+    yield from held
+
+
+def _message_steps(message: StoredMessage, parts: Sequence[StepPart]) -> list[SessionStep]:
+    is_answer = message.role == "assistant"
+    known: dict[str, Any] = {"at": moment(message.when.created)}  # Any: fields of a step
+    known |= {"model": message.model} if is_answer else {}
+    role: StepRole = "assistant" if is_answer else "user"
+    made = [step for part in parts for step in _part_steps(part, None, role, **known)]
+    if message.error:
+        made.append(SessionStep(kind="error", role="system", text=_error_text(message.error), **known))
+    return first_with_usage(made, message.tokens.disjoint() if is_answer and message.tokens else None, **known)
+
+
+def _error_text(error: Any) -> str | None:  # Any: the provider's own error object
+    data = error.get("data") if isinstance(error, dict) else None
+    text = data.get("message") if isinstance(data, dict) else None
+    return text if isinstance(text, str) else flat_text(error)
+
+
+def _part_steps(part: StepPart, kind: str | None, role: StepRole, **known: Any) -> Iterator[SessionStep]:
+    """Yield the steps of a part, by its own type or that of its event (Any: fields of a step)."""
+    named = value_of(part.type)
+    kind = named if isinstance(named, str) else kind
+    if kind in ("tool", "tool_use"):
+        tool, state = value_of(part.tool), part.state or State()
+        yield from call_and_result(
+            tool if isinstance(tool, str) else None,
+            part.call,
+            value_of(state.input),
+            raw_text(state.output) or raw_text(state.error),
+            is_done=state.status in ("completed", "error"),
+            is_error=state.status == "error",
+            kind="subagent" if tool == SPAWNING else "tool_call",
+            **known,
+        )
+    elif kind == "compaction":
+        yield SessionStep(kind="compaction", role="system", text=raw_text(part.text), **known)
+    elif kind in ("text", "reasoning") and (text := raw_text(part.text)) is not None:
+        yield SessionStep(kind="message", role="reasoning" if kind == "reasoning" else role, text=text, **known)
+
+
+def _kept_parts(path: Path, message: Message) -> list[StepPart]:
+    """Return the parts of a message file, which are files of a folder of its own."""
+    folder = path.parents[2] / "part" / message.id if len(path.parents) > 2 else path.parent / "part"
+    parts: list[StepPart] = []
+    for file in sorted(folder.glob("*.json"))[:MAX_PARTS] if "/" not in message.id else ():
+        if file.is_file() and not file.is_symlink():
+            with suppress(UnreadableFileError):
+                parts.append(document(file, _PART))
+    return parts
+
+
+MAX_PARTS = 10_000
+"""Maximum number of part files read per message."""
+
+
+def _stored_steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session of the store: its messages in order, each with its parts."""
+    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
+
+    wanted = None if session is None else session.encode()
+    with closing(Store(path)) as store:
+        messages: dict[bytes, StoredMessage] = {}
+        columns = ("session_id", "id", "data")
+        for in_session, id_, content in store.rows("message", columns, order=("session_id", "time_created", "id")):
+            if isinstance(id_, bytes) and isinstance(content, bytes) and wanted in (None, in_session):
+                with suppress(*JSON_ERRORS):
+                    messages[id_] = _STORED_MESSAGE.decode(content)
+        held: list[StepPart] = []
+        current = b""
+        order = ("session_id", "message_id", "time_created", "id")
+        for in_session, id_, content in store.rows("part", ("session_id", "message_id", "data"), order=order):
+            if wanted not in (None, in_session) or not isinstance(content, bytes) or not isinstance(id_, bytes):
+                continue
+            if id_ != current:
+                yield from _message_steps(messages[current], held) if current in messages else ()
+                messages.pop(current, None)
+                held, current = [], id_
+            with suppress(*JSON_ERRORS):
+                held.append(_PART.decode(content))
+        yield from _message_steps(messages[current], held) if current in messages else ()
+        messages.pop(current, None)
+        for message in messages.values():
+            yield from _message_steps(message, ())
+
+
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
     data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
     return [
@@ -343,6 +496,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     shows_every_tool_call=True,
     kept_by=LogLocations("opencode and Kilo", _places),

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
-from steelyard.records import Call, Count, Failure, Usage, add_usage, moment
+from steelyard.records import Call, Count, Failure, Rejected, SessionStep, StepRole, Usage, add_usage, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
     busiest_model,
@@ -27,6 +27,16 @@ from steelyard.sources.formats._run_values import (
     run_from,
     span_of,
     tokens_in,
+)
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    arguments_of,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
+    raw_text,
+    value_of,
 )
 
 NAME = "qwen-code"
@@ -72,6 +82,8 @@ class FunctionCall(msgspec.Struct):
     """A tool that the model called."""
 
     id: str | None = None
+    name: msgspec.Raw = ABSENT
+    args: msgspec.Raw = ABSENT
 
 
 class FunctionResponse(msgspec.Struct):
@@ -89,6 +101,13 @@ class Part(msgspec.Struct):
     text: Any = None  # Any: text
     type: str | None = None
     id: str | None = None
+    name: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+    thought: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    content: msgspec.Raw = ABSENT
+    tool_use_id: msgspec.Raw = ABSENT
+    is_error: msgspec.Raw = ABSENT
 
     @property
     def tool(self) -> str | None:
@@ -402,6 +421,99 @@ def _last_error(events: list[Event]) -> Failure | None:
     return None
 
 
+SPAWNING = frozenset({"agent", "task"})
+MAX_OPEN = 64
+"""Calls that wait for the message that they became."""
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session. Calls that became no message, as those of subagents, are empty messages."""
+    if head_of(path).text.startswith(b"["):
+        for event in document(path, _EVENTS):
+            if session in (None, event.session or event.session_id):
+                yield from _event_steps(None, event, None)
+        return
+    noticed: list[tuple[int, Event, Metadata]] = []
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        if session not in (None, event.session or event.session_id):
+            continue
+        if (event.noticed.name or "").endswith(".api_response"):
+            noticed.append((number, event, event.noticed.used))
+            if len(noticed) > MAX_OPEN:
+                yield _unseen(*noticed.pop(0))
+            continue
+        used = event.used if event.type == "assistant" else None
+        if used is not None:
+            same = next((each for each in noticed if _same(each[2], used)), None)
+            if same is not None:
+                noticed.remove(same)
+        counts = None if event.sidechain or used is None else used.disjoint()
+        yield from _event_steps(number, event, counts)
+    for each in noticed:
+        yield _unseen(*each)
+
+
+def _unseen(number: int, event: Event, used: Metadata) -> SessionStep:
+    """Return the step of a call that no message shows."""
+    at, model = moment(event.timestamp), event.noticed.model
+    return SessionStep(kind="message", role="assistant", at=at, model=model, usage=used.disjoint(), source_line=number)
+
+
+def _event_steps(number: int | None, event: Event, used: Usage | None) -> list[SessionStep]:
+    known: dict[str, Any] = {"at": moment(event.timestamp), "source_line": number, "subagent": event.parent}
+    noticed, message = event.noticed, event.message
+    if (noticed.name or "").endswith(".api_error"):
+        return [SessionStep(kind="error", role="system", text=flat_text(noticed.error_message), **known)]
+    if event.subtype == "chat_compression":
+        return [SessionStep(kind="compaction", role="system", **known)]
+    if event.type == "result" and event.is_error:
+        return [SessionStep(kind="error", role="system", text=flat_text(event.result), **known)]
+    if message is None or event.type not in ("user", "assistant", "tool_result"):
+        return []
+    known |= {"model": event.model or message.model} if event.type == "assistant" else {}
+    content = message.parts if message.parts is not None else message.content
+    author: StepRole = "assistant" if event.type == "assistant" else "user"
+    if isinstance(content, str):
+        return first_with_usage([SessionStep(kind="message", role=author, text=content, **known)], used, **known)
+    made = [step for piece in content or () if (step := _piece_step(piece, author, known)) is not None]
+    return first_with_usage(made, used, **known)
+
+
+def _piece_step(piece: Part, author: StepRole, known: dict[str, Any]) -> SessionStep | None:  # Any: fields of a step
+    if piece.call is not None or piece.type == "tool_use":
+        name = value_of(piece.name if piece.call is None else piece.call.name)
+        given = value_of(piece.input if piece.call is None else piece.call.args)
+        return SessionStep(
+            kind="subagent" if name in SPAWNING else "tool_call",
+            role="assistant",
+            tool=label(name) or "tool",
+            call=piece.tool,
+            arguments=arguments_of(given),
+            **known,
+        )
+    if piece.answer is not None or piece.type == "tool_result":
+        response = piece.answer.response if piece.answer is not None else value_of(piece.content)
+        error = response.get("error") if isinstance(response, dict) else None
+        return SessionStep(
+            kind="tool_result",
+            role="tool",
+            call=piece.answer.id if piece.answer is not None else label(value_of(piece.tool_use_id)),
+            result=flat_text(error) or flat_text(response),
+            is_error=error is not None or value_of(piece.is_error) is True,
+            **known,
+        )
+    thought = raw_text(piece.thinking)
+    text = thought or flat_text(piece.text)
+    is_thought = thought is not None or value_of(piece.thought) is True
+    if text is None:
+        return None
+    return SessionStep(kind="message", role="reasoning" if is_thought else author, text=text, **known)
+
+
 def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
     return [home / ".qwen" / "projects"]
 
@@ -413,6 +525,7 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     shows_every_tool_call=True,
     kept_by=LogLocations("Qwen Code", _places),

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
-from steelyard.records import Amount, Conditions, Count, Failure, FailureCause, Usage
+from steelyard.records import Amount, Conditions, Count, Failure, FailureCause, SessionStep, Usage
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._run_values import conditions_from, failure_of, run_from
+from steelyard.sources.formats._step_values import arguments_of, chat_steps, flat_text
 
 NAME = "swe-agent"
 CAUSES: dict[str, FailureCause] = {
@@ -103,6 +104,52 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield RunPart(run=run, path=str(path), role="session")
 
 
+class StepTrajectory(msgspec.Struct):
+    """What the file shows of its steps."""
+
+    trajectory: list[dict[str, Any]]  # Any: JSON values
+    history: list[dict[str, Any]] = []  # Any: JSON values
+    info: Info = msgspec.field(default_factory=Info)
+
+
+_STEP_TRAJECTORY = msgspec.json.Decoder(StepTrajectory)
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep]:  # noqa: ARG001 # a file holds one
+    """Yield the steps: the prompt, then the answer, the command and the observation of each step."""
+    kept = document(path, _STEP_TRAJECTORY)
+    for message in kept.history:
+        if message.get("role") not in ("system", "user"):
+            break
+        yield from chat_steps(message)
+    for number, step in enumerate(kept.trajectory, 1):
+        answer = flat_text(step.get("response")) or flat_text(step.get("thought"))
+        if answer is not None:
+            yield SessionStep(kind="message", role="assistant", text=answer)
+        action, calls = step.get("action"), step.get("tool_calls")
+        if not action:
+            continue
+        asked = calls[0] if isinstance(calls, list) and len(calls) == 1 and isinstance(calls[0], dict) else {}
+        named = asked.get("function")
+        function: dict[str, Any] = named if isinstance(named, dict) else {}  # Any: JSON values
+        call = label(asked.get("id")) or f"step {number}"
+        yield SessionStep(
+            kind="tool_call",
+            role="assistant",
+            tool=label(function.get("name")) or COMMAND,
+            call=call,
+            arguments=arguments_of(function.get("arguments")) or {COMMAND: flat_text(action)},
+        )
+        yield SessionStep(kind="tool_result", role="tool", call=call, result=flat_text(step.get("observation")))
+    failure = _failure(kept.info.exit_status)
+    if failure is not None:
+        yield SessionStep(kind="error", role="system", text=failure.message)
+
+
+COMMAND = "command"
+"""Tool of a step whose action is a command of the shell."""
+
+
 def _config(value: Any) -> Any:  # Any: an object, or the same as a JSON string
     if not isinstance(value, str):
         return value
@@ -141,4 +188,5 @@ FORMAT = LogFormat(
     yields=("cost_usd", "usage (counted locally)", "tool_calls", "iterations", "failure"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )

@@ -74,7 +74,7 @@ def transcript_of(entry: PlacedRun, redaction: Redaction | None) -> Transcript |
 def chosen_logs(logs: Iterable[SessionLog]) -> list[SessionLog]:
     """Return the logs of the surest format."""
     by_format: dict[str, list[SessionLog]] = {}
-    for log in dict.fromkeys(logs):
+    for log in {(log.path, log.format, log.session): log for log in reversed([*logs])}.values():
         by_format.setdefault(log.format, []).append(log)
     return by_format[min(by_format, key=_rank)] if by_format else []
 
