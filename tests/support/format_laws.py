@@ -332,12 +332,12 @@ def check_steps_cut_anywhere(path: Path, folder: Path) -> None:
     A call whose message is cut off leaves a step with tokens alone.
     """
     data = path.read_bytes()
-    full = {entry.run.id: _unplaced(steps) for entry, steps, _ in steps_of(path)}
+    full = {(entry.run.id, entry.line): _unplaced(steps) for entry, steps, _ in steps_of(path)}
     cut = folder / path.name
     for end in _cuts(len(data)):
         cut.write_bytes(data[:end])
         for entry, steps, _ in steps_of(cut):
-            mine, whole = _unplaced(steps), full.get(entry.run.id) or next(iter(full.values()))
+            mine, whole = _unplaced(steps), full.get((entry.run.id, entry.line)) or next(iter(full.values()))
             assert mine == whole[: len(mine)], f"cut at {end}"
 
 

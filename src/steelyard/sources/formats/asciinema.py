@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, numbered_lines, rejected_line
-from steelyard.records import JSON_ERRORS, Rejected, moment, sum_in_order
+from steelyard.records import JSON_ERRORS, Rejected, SessionStep, moment, sum_in_order
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._run_values import run_from
 
@@ -68,6 +69,48 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield _part(header, path, clock, inputs)
 
 
+MAX_OUTPUT = 16_000
+"""Characters of the terminal's output in one step."""
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1a\x7f]"
+)
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:  # noqa: ARG001 # a file holds one
+    """Yield what was typed as messages of the user, and what the terminal showed as results."""
+    held: list[str] = []
+    code, first, size = "", 1, 0
+    for number, line in numbered_lines(path):
+        if line.lstrip()[:1] != b"[":
+            continue  # the header, or a comment
+        try:
+            event = _EVENT.decode(line)
+        except JSON_ERRORS as error:
+            yield rejected_line(path, number, line, error)
+            continue
+        if len(event) < 3 or event[1] not in ("i", "o") or not isinstance(event[2], str):
+            continue
+        if held and (event[1] != code or size > MAX_OUTPUT):
+            yield from _terminal_step(code, held, first)
+            held, size = [], 0
+        if not held:
+            first = number
+        code = event[1]
+        held.append(event[2])
+        size += len(event[2])
+    yield from _terminal_step(code, held, first)
+
+
+def _terminal_step(code: str, held: list[str], number: int) -> Iterator[SessionStep]:
+    text = _ESCAPES.sub("", "".join(held)).replace("\r\n", "\n")
+    if not text.strip():
+        return
+    if code == "i":
+        yield SessionStep(kind="message", role="user", text=text, source_line=number)
+    else:
+        yield SessionStep(kind="tool_result", role="tool", result=text, source_line=number)
+
+
 def _event(path: Path, number: int, line: bytes) -> tuple[float, str] | Rejected:
     try:
         event = _EVENT.decode(line)
@@ -108,4 +151,5 @@ FORMAT = LogFormat(
     yields=("times", "recording_seconds", "recorded_inputs"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )

@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import document
+from steelyard.records import SessionStep
 from steelyard.sources.formats._claude import Result, result_fields, split_contradiction
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.sources.formats._step_values import flat_text
 
 NAME = "claude-json"
 _RESULT = msgspec.json.Decoder(Result)
@@ -28,6 +30,13 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield RunPart(run=run, path=str(path), role="session", notes=notes)
 
 
+def steps(path: Path, session: str | None) -> Iterator[SessionStep]:  # noqa: ARG001 # a file holds one
+    """Yield the answer, which is the only text of the object."""
+    result = document(path, _RESULT)
+    if (text := flat_text(result.result)) is not None:
+        yield SessionStep(kind="error" if result.is_error else "message", role="assistant", text=text)
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format json`",
@@ -35,6 +44,7 @@ FORMAT = LogFormat(
     yields=("cost_usd", "usage by kind and model", "iterations", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     family="claude",
     precedence="first",
     totals_add_up=True,

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from steelyard.files import label
-from steelyard.records import Failure, Rejected
+from steelyard.records import Failure, Rejected, SessionStep, Usage
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.sources.formats._run_values import all_records, failure_of, run_from, token_contradiction
+from steelyard.sources.formats._step_values import (
+    ABSENT,
+    StepItem,
+    added,
+    arguments_of,
+    decoded_lines,
+    raw_text,
+    value_of,
+    with_usage,
+)
 from steelyard.sources.formats.codex import Tokens
 
 NAME = "codex-exec"
@@ -33,6 +45,15 @@ class Item(msgspec.Struct):
     status: str | None = None
     changes: list[Change] | None = None
     threads: list[str] | None = msgspec.field(name="receiver_thread_ids", default=None)
+    text: msgspec.Raw = ABSENT
+    message: msgspec.Raw = ABSENT
+    command: msgspec.Raw = ABSENT
+    aggregated_output: msgspec.Raw = ABSENT
+    exit_code: msgspec.Raw = ABSENT
+    tool: msgspec.Raw = ABSENT
+    arguments: msgspec.Raw = ABSENT
+    result: msgspec.Raw = ABSENT
+    query: msgspec.Raw = ABSENT
 
 
 class Trouble(msgspec.Struct):
@@ -128,6 +149,72 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
     )
 
 
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of the thread; the tokens of a turn follow its items and are on the last of these."""
+    held: deque[SessionStep] = deque()
+    begun: set[str | None] = set()
+    seen: Usage | None = None
+    for item in decoded_lines(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, event = item
+        if event.usage is not None:
+            used = event.usage.disjoint()
+            if not held:
+                held.append(SessionStep(kind="message", role="assistant", source_line=number))
+            with_usage(held[-1], added(seen, used))
+            seen = used
+        if event.error is not None or event.type == "error":
+            text = event.message if event.error is None else event.error.message
+            held.append(SessionStep(kind="error", role="system", text=text, source_line=number))
+        if event.item is not None and event.type.startswith("item."):
+            held += _item_steps(event.item, number, is_done=event.type == "item.completed", begun=begun)
+        while len(held) > 1:
+            yield held.popleft()
+    yield from held
+
+
+def _item_steps(item: Item, number: int, *, is_done: bool, begun: set[str | None]) -> Iterator[SessionStep]:
+    """Yield the steps of an item: a tool's call when it begins, and its result when it is done."""
+    if item.type in TOOLS:
+        if item.id is None or item.id not in begun:
+            begun.add(item.id)
+            yield SessionStep(
+                kind="subagent" if item.threads else "tool_call",
+                role="assistant",
+                tool=label(value_of(item.tool)) or str(item.type),
+                call=item.id,
+                arguments=_arguments(item),
+                source_line=number,
+            )
+        if is_done:
+            exit_code = value_of(item.exit_code)
+            yield SessionStep(
+                kind="tool_result",
+                role="tool",
+                call=item.id,
+                result=raw_text(item.aggregated_output) or raw_text(item.result) or item.status,
+                is_error=item.status == "failed" or exit_code not in (None, 0),
+                source_line=number,
+            )
+    elif is_done and (text := raw_text(item.text) or raw_text(item.message)) is not None:
+        if item.type == "error":
+            yield SessionStep(kind="error", role="system", text=text, source_line=number)
+        else:
+            is_thought = item.type == "reasoning"
+            yield SessionStep(
+                kind="message", role="reasoning" if is_thought else "assistant", text=text, source_line=number
+            )
+
+
+def _arguments(item: Item) -> dict[str, Any] | None:  # Any: JSON values
+    if item.changes is not None:
+        return {"changes": [msgspec.to_builtins(change) for change in item.changes]}
+    named = {"command": value_of(item.command), "query": value_of(item.query)}
+    return arguments_of(value_of(item.arguments)) or {key: value for key, value in named.items() if value} or None
+
+
 def _unfinished(events: list[Event]) -> bool:
     """Whether a turn began after the last total, an answer was lost and asked for again, or totals are missing."""
     turns = [event.type for event in events if event.type in {"turn.started", "turn.completed", "turn.failed"}]
@@ -158,6 +245,7 @@ FORMAT = LogFormat(
     yields=("usage by kind", "tool_calls", "iterations", "files_created", "success"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     family="codex",
     precedence="first",
 )

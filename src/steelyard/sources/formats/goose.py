@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from steelyard.files import amount, count, label
-from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, moment
+from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, SessionStep, StepRole, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
 from steelyard.sources.formats._run_values import (
     disjoint_usage,
@@ -22,6 +24,7 @@ from steelyard.sources.formats._run_values import (
     stated_cost,
     token_contradiction,
 )
+from steelyard.sources.formats._step_values import ABSENT, StepItem, arguments_of, flat_text, raw_text, value_of
 
 NAME = "goose"
 TOTALS = (
@@ -44,6 +47,11 @@ class Content(msgspec.Struct):
 
     type: str | None = None
     id: str | None = None
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    msg: msgspec.Raw = ABSENT
+    tool_call: msgspec.Raw = msgspec.field(name="toolCall", default=ABSENT)
+    tool_result: msgspec.Raw = msgspec.field(name="toolResult", default=ABSENT)
 
 
 _MODEL = msgspec.json.Decoder(ModelConfig)
@@ -134,6 +142,62 @@ def _part(fields: Mapping[str, object], path: Path, *, answers: int, tools: tupl
     return RunPart(run=run, path=str(path), role="session", tool_ids=tools, notes=notes)
 
 
+SUMMARIES = frozenset({"summarizationRequested", "conversationCompacted", "contextLengthExceeded"})
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a session of the store, which has no tokens of single messages."""
+    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
+
+    columns = ("session_id", "role", "content_json", "created_timestamp")
+    with closing(Store(path)) as store:
+        for row in store.rows("messages", columns, order=("session_id", "id")):
+            owner, role, content, at = row
+            if session not in (None, _text(owner)):
+                continue
+            try:
+                pieces = _CONTENT.decode(_text(content))
+            except JSON_ERRORS:
+                yield Rejected(path=str(path), reason=f"session {_text(owner)[:200]!r}: a message is not JSON")
+                continue
+            author: StepRole = "assistant" if _text(role) == "assistant" else "user"
+            for piece in pieces:
+                if (step := _step(piece, author, moment(at))) is not None:
+                    yield step
+
+
+def _step(piece: Content, author: StepRole, at: datetime | None) -> SessionStep | None:
+    """Return the step of a piece of a message; None if it shows nothing."""
+    if piece.type == "toolRequest":
+        value = _inner(value_of(piece.tool_call))
+        call: dict[str, Any] = value if isinstance(value, dict) else {}  # Any: JSON values
+        return SessionStep(
+            kind="tool_call",
+            role="assistant",
+            tool=label(call.get("name")) or "tool",
+            call=piece.id,
+            arguments=arguments_of(call.get("arguments")),
+            at=at,
+        )
+    if piece.type == "toolResponse":
+        stated = value_of(piece.tool_result)
+        failed = isinstance(stated, dict) and stated.get("status") == "error"
+        text = flat_text(_inner(stated)) if not failed else flat_text(stated.get("error"))
+        return SessionStep(kind="tool_result", role="tool", call=piece.id, result=text, is_error=failed, at=at)
+    text = raw_text(piece.thinking) or raw_text(piece.text) or raw_text(piece.msg)
+    if text is None:
+        return None
+    if piece.type in SUMMARIES:
+        return SessionStep(kind="compaction", role="system", text=text, at=at)
+    role: StepRole = "reasoning" if piece.type in ("thinking", "redactedThinking") else author
+    return SessionStep(kind="message", role=role, text=text, at=at)
+
+
+def _inner(value: Any) -> Any:  # Any: JSON values
+    """Return what a result of Goose contains: it wraps values with a status."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value
+
+
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
     data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
     return [
@@ -150,6 +214,7 @@ FORMAT = LogFormat(
     yields=("usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="first",
     shows_every_tool_call=True,
     seen=False,

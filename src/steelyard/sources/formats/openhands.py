@@ -6,7 +6,8 @@ cost of 0 with tokens means that no price was known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from steelyard.records import (
     DecodeError,
     Failure,
     Rejected,
+    SessionStep,
+    StepRole,
     Usage,
     add_usage,
+    moment,
     sum_in_order,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
@@ -38,6 +42,14 @@ from steelyard.sources.formats._run_values import (
     span_of,
     stated_cost,
     token_contradiction,
+)
+from steelyard.sources.formats._step_values import (
+    StepItem,
+    arguments_of,
+    chat_steps,
+    decoded_lines,
+    first_with_usage,
+    flat_text,
 )
 
 NAME = "openhands"
@@ -327,6 +339,133 @@ def _conditions(metadata: Metadata | None, llm: Llm | None) -> Conditions | None
     return conditions_from(endpoint=llm.base_url if llm else None, settings=settings)
 
 
+class StepRow(msgspec.Struct, kw_only=True):
+    """What a row shows of its steps."""
+
+    history: list[Any] | None = None  # Any: JSON values
+    metrics: Metrics | None = None
+
+
+_STEP_ROW = msgspec.json.Decoder(StepRow)
+_STEP_EVENTS = msgspec.json.Decoder(list[Any])
+_STEP_EVENT = msgspec.json.Decoder(dict[str, Any])
+
+
+def steps(path: Path, session: str | None) -> Iterator[StepItem]:
+    """Yield the steps of a row, of a list of events, or of a conversation's events."""
+    head = head_of(path)
+    if "agent.llm" in head.shape:
+        state = document(path, _CONVERSATION)
+        answers = _Answers(used for use in state.stats.usage_to_metrics.values() for used in use.token_usages or ())
+        for file in sorted(path.parent.joinpath(EVENTS).glob("event-*.json"))[:MAX_EVENTS]:
+            if file.is_file() and not file.is_symlink():
+                with suppress(UnreadableFileError):
+                    yield from answers.steps(document(file, _STEP_EVENT), None)
+    elif head.text.startswith(b"["):
+        answers = _Answers(())
+        for event in document(path, _STEP_EVENTS):
+            yield from answers.steps(event, None)
+    else:
+        for item in decoded_lines(path, _STEP_ROW):
+            if isinstance(item, Rejected):
+                yield item
+            elif session in (None, f"#{item[0]}"):
+                metrics = item[1].metrics or Metrics()
+                answers = _Answers(metrics.token_usages or ())
+                for event in item[1].history or ():
+                    for each in event if isinstance(event, list) else [event]:
+                        yield from answers.steps(each, item[0])
+
+
+class _Answers:
+    """Tokens of answers by their ids, which the first event of each takes."""
+
+    def __init__(self, used: Iterable[Tokens]) -> None:
+        self._used = {each.response_id: each for each in used if each.response_id}
+
+    def steps(self, event: Any, number: int | None) -> list[SessionStep]:  # Any: a JSON value
+        """Return the steps of an event."""
+        if not isinstance(event, dict):
+            return []
+        metadata = event.get("tool_call_metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        response = metadata.get("model_response")
+        response = response if isinstance(response, dict) else {}
+        used = self._used.pop(label(event.get("llm_response_id")) or label(response.get("id")) or "", None)
+        known: dict[str, Any] = {"at": moment(event.get("timestamp")), "source_line": number}  # Any: fields of a step
+        made = list(_newer_steps(event, known) if "kind" in event else _older_steps(event, metadata, known))
+        model = label(used.model) if used is not None else label(response.get("model"))
+        for step in made:
+            if model is not None and step.role in ("assistant", "reasoning"):
+                msgspec.structs.force_setattr(step, "model", model)
+        return first_with_usage(made, used.disjoint() if used is not None else None, **known)
+
+
+ROLES: dict[Any, StepRole] = {"user": "user", "agent": "assistant"}  # Any: a JSON value
+
+
+def _older_steps(
+    event: dict[str, Any], metadata: dict[str, Any], known: dict[str, Any]
+) -> Iterator[SessionStep]:  # Any: JSON values, fields of a step
+    """Yield the steps of an event before version 1: an action with its thought, or an observation."""
+    call = label(metadata.get("tool_call_id")) or label(event.get("tool_call_id"))
+    stated = event.get("args")
+    args: dict[str, Any] = stated if isinstance(stated, dict) else {}
+    action, role = event.get("action"), ROLES.get(event.get("source"), "system")
+    text = flat_text(args.get("content")) or flat_text(event.get("message"))
+    if "observation" in event:
+        extras = event.get("extras")
+        code = extras.get("exit_code") if isinstance(extras, dict) else None
+        failed = event["observation"] == "error" or (isinstance(code, int) and code != 0)
+        result = flat_text(event.get("content"))
+        yield SessionStep(kind="tool_result", role="tool", call=call, result=result, is_error=failed, **known)
+    elif action == "system":
+        yield SessionStep(kind="message", role="system", text=text, **known)
+    elif action in ("message", "think", "finish"):
+        thought = flat_text(args.get("thought")) or flat_text(args.get("final_thought"))
+        shown = thought or text if action != "message" else text
+        role = "reasoning" if action == "think" else role
+        if shown is not None:
+            yield SessionStep(kind="message", role=role, text=shown, **known)
+    elif action == "condensation":
+        yield SessionStep(kind="compaction", role="system", text=flat_text(args.get("summary")), **known)
+    elif isinstance(action, str) and action not in IDLE:
+        if (thought := flat_text(args.get("thought"))) is not None:
+            yield SessionStep(kind="message", role="assistant", text=thought, **known)
+        kept = {key: value for key, value in args.items() if key != "thought" and value not in (None, "")}
+        tool = label(metadata.get("function_name")) or action
+        kind: Any = "subagent" if action == "delegate" else "tool_call"
+        yield SessionStep(kind=kind, role="assistant", tool=tool, call=call, arguments=kept or None, **known)
+
+
+def _newer_steps(event: dict[str, Any], known: dict[str, Any]) -> Iterator[SessionStep]:  # Any: as above
+    """Yield the steps of an event of version 1."""
+    kind, call = event.get("kind"), label(event.get("tool_call_id"))
+    if kind == "ActionEvent":
+        if (reasoning := flat_text(event.get("reasoning_content"))) is not None:
+            yield SessionStep(kind="message", role="reasoning", text=reasoning, **known)
+        if (thought := flat_text(event.get("thought"))) is not None:
+            yield SessionStep(kind="message", role="assistant", text=thought, **known)
+        asked = event.get("tool_call")
+        given = asked.get("arguments") if isinstance(asked, dict) else None
+        arguments = arguments_of(given) or arguments_of(event.get("action"))
+        tool = label(event.get("tool_name")) or "tool"
+        yield SessionStep(kind="tool_call", role="assistant", tool=tool, call=call, arguments=arguments, **known)
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        stated = event.get("observation")
+        failed = kind != "ObservationEvent" or (isinstance(stated, dict) and stated.get("is_error") is True)
+        result = flat_text(stated) if stated is not None else flat_text(event.get("error"))
+        yield SessionStep(kind="tool_result", role="tool", call=call, result=result, is_error=failed, **known)
+    elif kind == "MessageEvent" and isinstance(event.get("llm_message"), dict):
+        yield from chat_steps(event["llm_message"], **known)
+    elif kind == "SystemPromptEvent":
+        yield SessionStep(kind="message", role="system", text=flat_text(event.get("system_prompt")), **known)
+    elif kind == "ConversationErrorEvent":
+        yield SessionStep(kind="error", role="system", text=flat_text(event.get("detail")), **known)
+    elif kind in ("Condensation", "CondensationSummaryEvent"):
+        yield SessionStep(kind="compaction", role="system", text=flat_text(event.get("summary")), **known)
+
+
 def _flat(item: Event | list[Event | msgspec.Raw]) -> Iterator[Event]:
     """Older histories hold pairs of action and observation."""
     if isinstance(item, Event):
@@ -362,6 +501,7 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     holds_no_run=holds_no_run,
     kept_by=LogLocations("OpenHands CLI", _places),
 )

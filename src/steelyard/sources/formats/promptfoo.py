@@ -27,12 +27,14 @@ from steelyard.records import (
     Outcome,
     Rejected,
     Run,
+    SessionStep,
     Usage,
     moment,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import conditions_from, disjoint_usage, failure_of, run_from
 from steelyard.sources.formats._stated_figures import stated_count
+from steelyard.sources.formats._step_values import chat_steps, decoded_lines, first_with_usage, flat_text
 
 NAME = "promptfoo"
 MAX_TASK_LENGTH = 200
@@ -78,15 +80,17 @@ class TestCase(msgspec.Struct):
 
 
 class Prompt(msgspec.Struct):
-    """The prompt before variables are filled in."""
+    """The prompt, with its variables filled in."""
 
     label: str | None = None
+    raw: Any = None  # Any: text, or messages
 
 
 class Response(msgspec.Struct, rename="camel"):
-    """The answer, of which only its origin and its tokens are used."""
+    """The answer, with its origin and its tokens."""
 
     cached: bool | None = None
+    output: Any = None  # Any: text, or a value of the provider's
     token_usage: Tokens | None = None
 
 
@@ -216,6 +220,54 @@ def read(path: Path) -> Iterator[ReadItem]:
         except DecodeError as error:
             yield Rejected(path=str(path), line=line, reason=error.reason, hint=error.hint)
     yield from _findings([row for _, row in rows], evaluation.results.stats, str(path))
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
+    """Yield the steps of a row: its prompt, its answer or error, and the assertions that failed."""
+    layout = _layout(head_of(path))
+    if layout == "lines":
+        for item in decoded_lines(path, _ROW):
+            if isinstance(item, Rejected):
+                yield item
+            elif session in (None, item[1].id, f"#{item[0]}"):
+                yield from _row_steps(item[1], item[0])
+        return
+    if layout == "list":
+        rows = document(path, _LIST)
+    else:
+        rows = (document(path, _SUMMARY) if layout == "summary" else document(path, _DOCUMENT).results).results
+    for raw in rows:
+        try:
+            row = decoded(bytes(raw), _ROW)
+        except JSON_ERRORS:
+            continue  # `read` reports it
+        if session in (None, row.id):
+            yield from _row_steps(row, None)
+
+
+def _row_steps(row: Row, number: int | None) -> Iterator[SessionStep]:
+    prompt = row.prompt.raw if row.prompt else None
+    for message in _messages(prompt):
+        yield from chat_steps(message, source_line=number)
+    provider = row.provider.id if isinstance(row.provider, Provider) else row.provider
+    answer = flat_text(row.response.output) if row.response else None
+    if answer is not None:
+        made = [SessionStep(kind="message", role="assistant", text=answer, model=provider, source_line=number)]
+        yield from first_with_usage(made, None if row.is_cached else _usage(row))
+    if row.error:
+        yield SessionStep(kind="error", role="system", text=flat_text(row.error), source_line=number)
+
+
+def _messages(prompt: Any) -> list[dict[str, Any]]:  # Any: text, or messages
+    """Return the messages of a prompt; a text may be the JSON of some."""
+    if isinstance(prompt, str) and prompt.lstrip().startswith("["):
+        try:
+            prompt = msgspec.json.decode(prompt)
+        except JSON_ERRORS:
+            return [{"role": "user", "content": prompt}]
+    if isinstance(prompt, list) and all(isinstance(each, dict) and "role" in each for each in prompt):
+        return prompt
+    return [] if prompt is None else [{"role": "user", "content": flat_text(prompt)}]
 
 
 def _attempts(rows: Sequence[Row]) -> list[int]:
@@ -368,4 +420,5 @@ FORMAT = LogFormat(
     yields=("passed", "outcome", "impl_rate", "usage by kind", "cost_usd", "duration_seconds", "failure"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )
