@@ -22,13 +22,7 @@ from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog, is_custom_metric
 from steelyard.option_names import option
 from steelyard.questions._answer import Answer
-from steelyard.questions._run_input import (
-    Measurable,
-    evaluated_by,
-    open_runs,
-    outside_time,
-    reject_labels,
-)
+from steelyard.questions._run_input import Measurable, evaluated_by, open_runs, outside_time, reject_labels
 from steelyard.questions.repeatability import RepeatabilityOptions, repeatability
 from steelyard.questions.repeatability._answer import Repeatability
 from steelyard.questions.speedup import SpeedupOptions, speedup

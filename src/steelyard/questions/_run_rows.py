@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from steelyard import (
-    metrics,
-    pages,  # its names are imported on first use
-)
+from steelyard import metrics, pages  # names of `pages` are imported on first use
 from steelyard.formatting import at_least, counted
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from steelyard import (
-    pages,  # its names are imported on first use
-    store,
-)
+from steelyard import pages, store  # names of `pages` are imported on first use
 from steelyard.errors import UnknownNameError
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows

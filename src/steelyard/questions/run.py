@@ -8,14 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.questions._plan_outcomes import (
-    ExportCommand,
-    PlanExport,
-    PlanForecast,
-    PlanGroup,
-    PlanOutlook,
-    PlanRun,
-)
+from steelyard.questions._plan_outcomes import ExportCommand, PlanExport, PlanForecast, PlanGroup, PlanOutlook, PlanRun
 from steelyard.questions._question import Names, Options, command_text, doc, question
 from steelyard.questions._run_input import Progress, current_progress
 from steelyard.questions.run_list import RUNS, PlanInput, PlanTrials, more_tasks, of_states, plan_folder, setting_text

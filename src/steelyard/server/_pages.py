@@ -18,15 +18,7 @@ from steelyard.errors import RequestError
 from steelyard.pages import Page, page_asset, page_style
 from steelyard.questions import ArenaSource, command_text
 from steelyard.records import Redaction
-from steelyard.server._dashboard import (
-    Field,
-    Frame,
-    RowsShown,
-    dashboard_document,
-    rate_form,
-    review_form,
-    submit_form,
-)
+from steelyard.server._dashboard import Field, Frame, RowsShown, dashboard_document, rate_form, review_form, submit_form
 from steelyard.server._route import PageQuery, Query, Route, address, query_fields
 
 if TYPE_CHECKING:

@@ -28,12 +28,7 @@ from sqlalchemy import and_, delete, func, insert, not_, or_, select, tuple_, up
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, Select
 
-from steelyard.arena.notifications._events import (
-    EVENTS_AT_ONCE,
-    count_waiting,
-    next_due,
-    read_events,
-)
+from steelyard.arena.notifications._events import EVENTS_AT_ONCE, count_waiting, next_due, read_events
 from steelyard.arena.notifications._targets import ForbiddenAddressError, Resolver, Target, connected, environment
 from steelyard.errors import MissingExtraError
 from steelyard.records import DAY, Redaction, iso, now_microseconds

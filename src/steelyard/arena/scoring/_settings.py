@@ -14,9 +14,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena._answer_parts import Policy, ScoredBy
 from steelyard.arena.scoring._rules import Rules
 from steelyard.errors import StoreError
-from steelyard.records import (
-    iso,
-)
+from steelyard.records import iso
 from steelyard.store.schema import past_settings, settings, settings_in_effect, states
 
 POLICIES: tuple[str, ...] = get_args(Policy)

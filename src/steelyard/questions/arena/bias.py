@@ -6,10 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from steelyard import (
-    pages,  # its names are imported on first use
-    statistics,
-)
+from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.arena import Arena, scored_views
 from steelyard.figures import Axis, Estimate, Figure, dots
 from steelyard.formatting import counted, decimal_bounds, exact_percent

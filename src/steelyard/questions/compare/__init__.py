@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from steelyard import (
-    pages,  # its names are imported on first use
-    statistics,
-)
+from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import UsageError
 from steelyard.formatting import at_least, counted, difference_text, interval_name, p_value_cell, quantity
 from steelyard.metrics import catalog
@@ -56,16 +53,11 @@ from steelyard.questions.compare._answer import (
 from steelyard.records import Finding, Selection, one_a_kind, set_aside_findings, tier_meaning, tier_text
 
 if TYPE_CHECKING:
-    from steelyard.metrics import Key as Key
+    from steelyard.metrics import Key
     from steelyard.pages import Column, Page, PageTable, Style
-    from steelyard.questions.analysis import (
-        Difference as Difference,
-        Mask as Mask,
-        Samples as Samples,
-        StatisticsOptions as StatisticsOptions,
-    )
+    from steelyard.questions.analysis import Difference, Mask, Samples, StatisticsOptions
     from steelyard.questions.compare._verdicts import JudgedDifference
-    from steelyard.sources import RunTable as RunTable
+    from steelyard.sources import RunTable
     from steelyard.statistics import Ints
 
 FEW_TASKS = 10
@@ -277,9 +269,9 @@ def skews(
     `keys` are those of the groups, as texts or as they are.
     """
     from steelyard.metrics import (  # with the next it brings numpy and scipy
-        LabeledGroups as LabeledGroups,
-        engine_of as engine_of,
-        skewed_groups as skewed_groups,
+        LabeledGroups,
+        engine_of,
+        skewed_groups,
     )
 
     def texts(key: Key) -> tuple[str | None, ...]:

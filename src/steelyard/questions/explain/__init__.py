@@ -47,7 +47,7 @@ from steelyard.records import (
     kinds_of,
 )
 from steelyard.settings import is_stdin, named_path, shown_path
-from steelyard.sources import PlacedRun as PlacedRun
+from steelyard.sources import PlacedRun
 from steelyard.statistics import WeightBy
 
 GRADE = "grade"

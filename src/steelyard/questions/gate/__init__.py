@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
-from steelyard import (
-    pages,  # its names are imported on first use
-    sources,
-)
+from steelyard import pages, sources  # names of `pages` are imported on first use
 from steelyard.errors import UsageError
 from steelyard.formatting import counted, difference_text, exact_percent, interval_name, percent, quantity
 from steelyard.metrics import catalog
@@ -28,20 +25,15 @@ from steelyard.questions._question import Texts, doc, question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions._sides import BASELINE, checked_sides
 from steelyard.questions.compare import skews, table_findings
-from steelyard.questions.gate._answer import (
-    EXIT,
-    EXIT_IF_INCONCLUSIVE,
-    Gate as Gate,
-    RuleResult as RuleResult,
-)
+from steelyard.questions.gate._answer import EXIT, EXIT_IF_INCONCLUSIVE, Gate as Gate, RuleResult as RuleResult
 from steelyard.records import Finding, RunChoice, Selection, conditions_of, one_a_kind
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page, Style
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Mask as Mask, Samples as Samples
+    from steelyard.questions.analysis import Mask, Samples
     from steelyard.questions.gate._rules import Rule, RuleCheck
-    from steelyard.sources import RunTable as RunTable
+    from steelyard.sources import RunTable
 
 NAMED_TASKS = 3
 """Number of tasks that a warning names."""

@@ -10,10 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard import (
-    pages,  # its names are imported on first use
-    statistics,
-)
+from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError
 from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, p_value, p_value_cell
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions

@@ -35,10 +35,10 @@ from steelyard.records import Missing, Selection, key_label, key_text
 from steelyard.statistics import WeightBy
 
 if TYPE_CHECKING:
-    from steelyard.metrics import Key as Key
+    from steelyard.metrics import Key
     from steelyard.pages import Column, Page
-    from steelyard.questions.analysis import Mask as Mask, Samples as Samples
-    from steelyard.sources import RunTable as RunTable
+    from steelyard.questions.analysis import Mask, Samples
+    from steelyard.sources import RunTable
 
 TERMINAL_ROWS = 40
 """Tasks that a terminal shows."""

@@ -27,11 +27,7 @@ from steelyard.questions.measure._answer import (
     Statistics as Statistics,
     TierComparison as TierComparison,
 )
-from steelyard.questions.measure._page import (
-    cell_numbers as cell_numbers,
-    cell_text as cell_text,
-    page as page,
-)
+from steelyard.questions.measure._page import cell_numbers as cell_numbers, cell_text as cell_text, page as page
 from steelyard.records import key_named
 
 MEASURED = frozenset({"run", "group", "component", "across"})

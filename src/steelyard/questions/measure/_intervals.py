@@ -10,13 +10,7 @@ from msgspec.structs import replace
 from steelyard.formatting import bounds_text, interval_name
 from steelyard.metrics import Engine, Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.questions.analysis import (
-    METHODS,
-    complete_halves,
-    group_intervals,
-    ratio_interval,
-    why_no_estimate,
-)
+from steelyard.questions.analysis import METHODS, complete_halves, group_intervals, ratio_interval, why_no_estimate
 from steelyard.questions.measure import Group, GroupValue, Statistics
 from steelyard.records import Finding, Missing
 from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval

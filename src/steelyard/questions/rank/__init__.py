@@ -8,11 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from steelyard import (
-    metrics,
-    pages,  # its names are imported on first use
-    statistics,
-)
+from steelyard import metrics, pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError, UsageError
 from steelyard.formatting import at_least, counted, exact_percent, interval_name, number_format, quantity
 from steelyard.metrics import Metric, catalog
@@ -36,12 +32,12 @@ from steelyard.questions.rank._answer import (
 from steelyard.records import Finding, Missing, Place, key_label, one_a_kind
 
 if TYPE_CHECKING:
-    from steelyard.metrics import Key as Key
+    from steelyard.metrics import Key
     from steelyard.pages import Column, Page, PageTable
     from steelyard.profiles import Profile
-    from steelyard.questions.analysis import Samples as Samples
+    from steelyard.questions.analysis import Samples
     from steelyard.questions.rank._ranks import Entrants
-    from steelyard.sources import RunTable as RunTable
+    from steelyard.sources import RunTable
     from steelyard.statistics import Floats, Ints, KruskalWallis
 
     Standing = tuple[Floats, Ints, Ints]

@@ -33,7 +33,7 @@ from steelyard.questions.show._answer import (
 from steelyard.questions.show._page import page as page
 from steelyard.questions.show._text_difference import text_difference
 from steelyard.records import Missing, Redaction, Run, between
-from steelyard.sources import PlacedRun as PlacedRun
+from steelyard.sources import PlacedRun
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """Fields shown in addition to the metrics of a run."""

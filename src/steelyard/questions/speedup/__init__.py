@@ -23,7 +23,7 @@ from steelyard.questions.speedup._inputs import SpeedupConstants, TaskFiles, opt
 from steelyard.questions.speedup._page import page as page
 from steelyard.records import Finding, Redaction, one_a_kind
 from steelyard.settings import named_path
-from steelyard.sources import is_baseline as is_baseline
+from steelyard.sources import is_baseline
 
 if TYPE_CHECKING:
     from steelyard.questions.speedup._summary import Speedups

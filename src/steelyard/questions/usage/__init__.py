@@ -22,13 +22,7 @@ from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.questions._options import Moment, PricedRunOptions
 from steelyard.questions._question import Names, doc, log_question
-from steelyard.questions._run_input import (
-    CustomFieldCheck,
-    LogLocation,
-    RecordReader,
-    Runs,
-    runs_or_logs,
-)
+from steelyard.questions._run_input import CustomFieldCheck, LogLocation, RecordReader, Runs, runs_or_logs
 from steelyard.questions.usage._answer import (
     UsageBudget as UsageBudget,
     UsageCount as UsageCount,
@@ -51,7 +45,7 @@ from steelyard.records import (
     set_aside_findings,
     zone_of,
 )
-from steelyard.sources import log_formats as log_formats
+from steelyard.sources import log_formats
 
 if TYPE_CHECKING:
     from steelyard.pages import Column, Page

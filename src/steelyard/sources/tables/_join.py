@@ -33,12 +33,7 @@ from steelyard.sources.tables._sessions import (
     weakest,
     with_totals,
 )
-from steelyard.sources.tables._submissions import (
-    Submission,
-    declare_submissions,
-    distinct_predictions,
-    submission_of,
-)
+from steelyard.sources.tables._submissions import Submission, declare_submissions, distinct_predictions, submission_of
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
 HARNESS_DIFFERENCE = 0.01
