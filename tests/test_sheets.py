@@ -1,4 +1,4 @@
-"""Forty sheets as people keep them: `mapping suggest` reads each as a careful person would, or asks."""
+"""Sheets as people keep them: `mapping suggest` reads each as a careful person would, or asks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from steelyard.records import Run
 from steelyard.sources import PlacedRun, SuggestedMapping, gather
 
 SHEETS = Path(__file__).parent / "samples" / "sheets"
-MEANINGS: list[dict[str, Any]] = json.loads((SHEETS / "meanings.json").read_text(encoding="utf-8"))
+MEANINGS: list[dict[str, Any]] = [
+    meaning
+    for name in ("meanings.json", "later.json")
+    for meaning in json.loads((SHEETS / name).read_text(encoding="utf-8"))
+]
 
 
 def test_sheets_are_unchanged() -> None:
     for line in (SHEETS / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split()
         assert hashlib.sha256((SHEETS / name).read_bytes()).hexdigest() == digest, name
-    assert len(MEANINGS) == 40
+    assert len(MEANINGS) == 56
 
 
 def _verdict(run: Run) -> bool | None:

@@ -51,7 +51,7 @@ def test_records_in_yaml_need_no_mapping(tmp_path: Path) -> None:
 def test_leaderboard_in_yaml_is_suggested_as_a_summary(tmp_path: Path) -> None:
     (tmp_path / "board.yml").write_text("- model: gpt-5\n  solved: 71.5\n- model: claude-x\n  solved: 68\n")
     suggestion = sy.suggest_mapping(tmp_path / "board.yml")
-    assert suggestion.questions[0].endswith("or is each row the summary of many runs?")
+    assert suggestion.questions[0] == "Is each row the summary of many runs?"
     text = suggestion.text.replace('# task = { value = "board" }', 'task = { value = "board" }')
     (tmp_path / "m.toml").write_text(text)
     measured = sy.measure(tmp_path / "board.yml", map=tmp_path / "m.toml", by=["model"], metrics=["solved"])

@@ -45,9 +45,10 @@ PASS_WORDS = _words(
     "sí si verdadero aprobado aprobada superado éxito exito exitoso correcto resuelto"
 )
 FAIL_WORDS = _words(
-    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost 0 ✗ ✘ ✖ ❌ "
-    "not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst non faux échec echec échoué échouée "
-    "raté non_réussi falso suspenso suspendido reprobado no_aprobado fallo fallido fallida fracaso incorrecto"
+    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost loss 0 "
+    "✗ ✘ ✖ ❌ not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst non faux échec "
+    "echec échoué échouée raté non_réussi falso suspenso suspendido reprobado no_aprobado fallo fallido fallida "
+    "fracaso incorrecto"
 )
 ERROR_WORDS = _words(
     "error errored exception crash crashed timeout timed_out time_out tle killed aborted cancelled canceled "

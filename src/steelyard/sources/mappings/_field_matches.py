@@ -31,6 +31,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
         "pr", "pull request", "aufgabe", "aufgaben id", "szenario", "fall", "testfall", "prueffall",
         "tache", "cas", "cas de test", "probleme", "tarea", "caso", "caso de prueba", "escenario", "problema",
+        "example", "example id", "item", "item id", "problem slug", "beispiel", "exemple", "ejemplo",
         "question", "prompt",
     ),
     "model": ("model", "model id", "llm", "modell", "modele", "modelo"),
@@ -115,11 +116,19 @@ UNIT_WORDS: dict[str, Unit] = {
 }
 NOISE = frozenset({
     "$", "usd", "the", "of", "is", "de", "del", "la", "el", "name", "did", "it", "which", "what", "was", "used", "ai",
-    "count", "nr",
+    "count", "nr", "en",
 })  # fmt: skip
 """Words that do not identify a field."""
 WEAK_TASK_WORDS = frozenset({"prompt", "question"})
 """Words that name the task in one table, and what is compared in another."""
+FAILURE_WORDS = frozenset({
+    "fail", "fails", "failed", "failing", "failure", "error", "errors", "errored", "broken", "wrong", "incorrect",
+    "unsolved", "unresolved", "crashed", "fehler", "fehlerhaft", "fehlgeschlagen", "durchgefallen", "gescheitert",
+    "falsch", "echec", "echoue", "erreur", "fallo", "fallido", "fallida", "fracaso", "suspenso",
+})  # fmt: skip
+"""Words of headers under which yes is no pass."""
+NEGATIONS = frozenset({"not", "nicht", "non", "pas", "no"})
+"""Words that turn the meaning of a header around."""
 TOKEN_WORDS = frozenset({"tokens", "usage"})
 """Words without which a number called `prompt` or `in` may be an id."""
 OTHER_MONEY = frozenset({"€", "eur", "euro", "euros", "£", "gbp", "chf", "jpy", "inr", "cny"})
@@ -272,10 +281,12 @@ def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
         remark = "assumed to be the model: all cells look like model names"
         found.append(_whole_match("model", models[0], Field(from_=models[0].name), SURE, remark))
     flags = [column for column in others if all(isinstance(cell, bool) for cell in column.present)]
-    if len(flags) == 1:
+    failures = list(filter(is_called_failure, others))
+    found += [match for column in failures if (match := _inverted(column)) is not None]
+    if len(flags) == 1 and flags[0] not in failures:
         remark = "possibly the verdict: the only boolean column"
         found.append(_whole_match("verdict", flags[0], Field(from_=flags[0].name), SURE / 2, remark))
-    verdicts = [column for column in others if _are_verdicts(column)]
+    verdicts = [column for column in others if _are_verdicts(column) and column not in failures]
     spec = _as_verdict(verdicts[0], None, Numbers())[0] if len(verdicts) == 1 else None
     if spec is not None and {"passed", "failed"} <= set(spec.words.values()):
         is_clear = not {word.casefold() for word in spec.words} & ANSWERS
@@ -319,6 +330,14 @@ def is_called_task(column: Column) -> bool:
 def is_called_verdict(column: Column) -> bool:
     """Return whether the header has the words of a verdict."""
     return _likeness("verdict", header_words(column.name), None) >= MIN_MATCH
+
+
+def is_called_failure(column: Column) -> bool:
+    """Return whether yes or true in the column means that the run failed: `Failed?`, `Nicht bestanden`."""
+    words = set(header_words(column.name))
+    is_positive = any(meaning_of(word) == "passed" for word in words)
+    is_failure = NEGATIONS & words if is_positive else FAILURE_WORDS & words
+    return bool(is_failure) and answers_any_question(column)
 
 
 def answers_any_question(column: Column) -> bool:
@@ -384,12 +403,30 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     if field == "cost_usd" and (is_other_money or OTHER_MONEY & {*words, *whole}):
         score, remark = score / 2, f'not in USD; set the exchange rate: {{ from = "{column.name}", times = 1.1 }}'
         question = f"{column.name!r} is not in USD: what is the exchange rate?"
+    if field == "verdict" and is_called_failure(column):
+        return _inverted(column)
     if field == "verdict" and fits < len(column.present):
         unknown = [word for word in dict.fromkeys(map(plain_text, column.present)) if word not in spec.words]
         question = f"What do these values of {column.name!r} mean: {', '.join(map(repr, unknown))[:200]}?"
     if field in ("started_at", "ended_at") and remark:
         question = f"Is the day or the month first in {column.name!r}?"
     return Match(field, column, score, spec, fits, remark, question) if score >= MIN_MATCH else None
+
+
+def _inverted(column: Column) -> Match | None:
+    """The verdict of a column that names failures, for the user to confirm: its flags mean the opposite."""
+    words = dict.fromkeys(plain_text(cell) or "" for cell in column.present)
+    opposite = {"passed": "failed", "failed": "passed"}
+    meanings: dict[str, Scalar] = {
+        word: opposite[meaning] for word in words if (meaning := meaning_of(word)) in opposite and meaning is not None
+    }
+    if set(meanings) != set(words):
+        return None
+    remark = "possibly the verdict, inverted: its header names failures"
+    yes = next((word for word, meaning in meanings.items() if meaning == "failed"), next(iter(meanings)))
+    question = f"Does {yes!r} in {column.name!r} mean that the run failed?"
+    spec = Field(from_=column.name, words=meanings)
+    return replace(_whole_match("verdict", column, spec, SURE / 2, remark), question=question)
 
 
 def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:

@@ -182,6 +182,12 @@ def _tables(paths: Sequence[Path], scratch: Path) -> tuple[list[_Table], list[st
 def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
     draft = _Draft(name, layout, numbers, _with_doubtful_task(layout, matches(layout.columns, numbers)))
     lines_of_run = event_lines(layout, draft.found)
+    if lines_of_run is None:
+        steps = _steps_of_runs(layout)
+        found = [_doubtful_if_repeated(match) for match in draft.found]
+        changing = [match for match in found if match.field in SAME and steps and _varies_within(match.column, steps)]
+        found = [replace(match, score=SURE / 2) if match in changing else match for match in found]
+        draft = replace(draft, found=tuple(found))
     if lines_of_run is not None:
         # what distinguishes runs is their task only where nothing else is
         others = [column for column in layout.columns if column is not lines_of_run.key]
@@ -200,6 +206,12 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         for match in draft.found
     )
     return replace(draft, found=tuple(weighed), unpivoted=tuple(columns_of_runs), asked=asked)
+
+
+def _doubtful_if_repeated(match: Match) -> Match:
+    """The match, doubtful where it would be the id of several runs."""
+    cells = list(map(plain_text, match.column.present))
+    return replace(match, score=SURE / 2) if match.field == "id" and len(set(cells)) < len(cells) else match
 
 
 def _with_doubtful_task(layout: Layout, found: Sequence[Match]) -> tuple[Match, ...]:
@@ -357,7 +369,7 @@ class _Draft:
             yield ""
         yield "[run]"
         sure = [match for match in self.found if match.score >= SURE]
-        if not self.has("task"):
+        if not self.has("task") and "task" not in self._fields_of_columns:
             yield from self._task()
         for match in sure:
             yield from self._field(match)
@@ -374,10 +386,17 @@ class _Draft:
         """What the rows do not decide."""
         if not self.has_task:
             names = " or ".join(shown(name) for name in self._task_names())
-            summary = ", or is each row the summary of many runs" if self._is_summary else ""
-            yield f"Which column is the task: {names}{summary}?"
+            parts = [f"which column is the task: {names}"] if names else []
+            parts += ["is each row the summary of many runs"] if self._is_summary else []
+            text = ", or ".join(parts)
+            yield f"{text[:1].upper()}{text[1:]}?"
         if self.asked:
             yield self.asked
+        if "task" in self._fields_of_columns and not all(map(_is_numbered_task, self.unpivoted)):
+            names = " and ".join(shown(column.name) for column in self.unpivoted[:5])
+            yield f"Is each of the columns {names} a task?"
+        if self.lines_of_run is None and (steps := _steps_of_runs(self.layout)) is not None:
+            yield f"Is each line a run, or a step of the run that {shown(steps.name)} names ([group] by = ...)?"
         taken = {match.column.name for match in self.found if match.score >= SURE}
         doubtful = [match for match in self.found if match.score < SURE and match.column.name not in taken]
         if not (self.asked or self.unpivoted or self.by_model or self.has("verdict")):
@@ -397,6 +416,9 @@ class _Draft:
             and all(map(_is_verdict, column.present))
             and len(set(map(plain_text, column.present))) > 1
         ]
+        asked = {match.column.name for match in self.found if match.question and match.score < SURE}
+        if flags and all(column.name in asked for column in flags):
+            return
         if len(flags) == 1:
             yield f"Is {shown(flags[0].name)} the verdict?"
         elif flags:
@@ -409,7 +431,7 @@ class _Draft:
     @property
     def has_task(self) -> bool:
         """Whether it is sure what the task is."""
-        return self.has("task") or bool(self.layout.keys)
+        return self.has("task") or bool(self.layout.keys) or "task" in self._fields_of_columns
 
     def has(self, field: str) -> bool:
         """Whether it is sure which column is the field."""
@@ -467,21 +489,30 @@ class _Draft:
 
     @property
     def _is_summary(self) -> bool:
-        """Whether each row has a model of its own, as a leaderboard has."""
-        models = [match.column for match in self.found if match.field == "model" and match.score >= SURE]
-        return any(
-            len(column.present) == self.layout.count == len(set(map(plain_text, column.present))) > 1
-            for column in models
-        )
+        """Whether each row has a model of its own on a benchmark, as a leaderboard has."""
+        if self.has("verdict"):
+            return False
+        named = {match.field: match.column for match in self.found if match.score >= SURE}
+        if "model" not in named:
+            return False
+        columns = [named[field] for field in ("model", "agent", "experiment") if field in named]
+        whole = [row for row in zip(*(column.cells for column in columns), strict=True) if None not in row]
+        return len(whole) == self.layout.count == len(set(whole)) > 1
 
     def _task_names(self) -> list[str]:
         """The columns that may be the task, the likeliest first."""
         guesses = [match.column for match in self.found if match.field == "task"]
         likely = sorted(filter(may_be_task, self.layout.columns), key=self._like_a_task, reverse=True)
         likely = [column for column in likely if column.name not in self._by_model_names]
+        names = [column for column in likely if self._like_a_task(column)[:2] == (True, True)]
+        several = [column for column in names if len(set(map(plain_text, column.present))) > 1]
+        # others are offered where nothing has names
+        likely = several or names or ([] if self._is_summary else likely)
+        guesses = [column for column in guesses if not several or column in several]
         if any(_varies_within(guess, column) for guess in guesses for column in likely[:1]):
             guesses, likely = likely[:1], [*guesses, *likely]
-        return list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]
+        found = list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES]
+        return found or ([] if self._is_summary else ["$stem"])
 
     def _like_a_task(self, column: Column) -> tuple[bool, bool, bool, int]:
         """Whether it is no other field and holds names, no numbers or times, in nearly every row; and how many."""
@@ -503,7 +534,7 @@ class _Draft:
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         if not others:
             return
-        given = {"task", "verdict", *self._of_column_names()} if unpivoted else {"task"}
+        given = {"task", "verdict", *self._fields_of_columns} if unpivoted else {"task"}
         yield ""
         yield "# Other columns, kept as custom fields (x_...) or commented out. To use one, set its run field:"
         yield f"# {', '.join(FIELDS)}, ... (steelyard schema run lists all)"
@@ -580,10 +611,15 @@ class _Draft:
         for match in columns.fields:
             yield from self._field(match)
 
-    def _of_column_names(self) -> dict[str, str | None]:
-        """Return the fields in the names of these columns, each with the pattern that finds it, if it is a part."""
+    @property
+    def _fields_of_columns(self) -> dict[str, str | None]:
+        """The fields in the names of columns that are runs, each with the pattern that finds it, if it is a part."""
+        if not self.unpivoted:
+            return {}
         if _are_attempts(self.unpivoted):
             return {"attempt": ATTEMPT}
+        if self._columns_are_tasks:
+            return {"task": None}
         who = "agent" if self.has("model") else "model"
         named = [_NAMED_ATTEMPT.fullmatch(column.name) for column in self.unpivoted]
         parts = {(match["name"], match["number"]) for match in named if match}
@@ -592,8 +628,16 @@ class _Draft:
         words = "|".join(dict.fromkeys(match["word"] for match in named if match))
         return {who: rf"^(.+?)[\W_]+(?:{words})[\W_]*\d+\W*$", "attempt": ATTEMPT}
 
+    @property
+    def _columns_are_tasks(self) -> bool:
+        """Whether each row is an agent or a model, and no other column is the task."""
+        rows = [match.column for match in self.found if match.field in ("agent", "model") and match.score >= SURE]
+        return not self.has("task") and any(
+            len(column.present) == self.layout.count == len(set(map(plain_text, column.present))) > 1 for column in rows
+        )
+
     def _of_columns(self) -> Iterator[str]:
-        for field, pattern in self._of_column_names().items():
+        for field, pattern in self._fields_of_columns.items():
             part = "the number in" if field == "attempt" else "the beginning of"
             of_name = "the name" if pattern is None else f"{part} the name"
             yield f"# {of_name} of each column is the {field}"
@@ -609,6 +653,11 @@ def _are_attempts(columns: Sequence[Column]) -> bool:
     named = [_NUMBERED.fullmatch(column.name.strip()) for column in columns]
     words = {match["word"].strip().lower() if match else None for match in named}
     return len(words) == 1 and words <= ATTEMPT_WORDS
+
+
+def _is_numbered_task(column: Column) -> bool:
+    """Whether the column is called like a task with a number: Task 1, Aufgabe 2."""
+    return is_called_task(replace(column, name=re.sub(r"[\W\d_]+$", "", column.name)))
 
 
 def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
@@ -721,6 +770,8 @@ TRIED = 5
 NEARLY_ALL = 0.8
 """Of the runs of a log; the first and the last may be cut."""
 EVENT_WORDS = frozenset({"event", "evt"})
+STEP_WORDS = frozenset({"step", "steps", "turn", "schritt", "etape", "paso"})
+"""What the numbers of lines within a run are called."""
 ADDED = ("cost_usd", "duration_seconds", "tool_calls", "iterations", "usage.")
 """Figures that lines state for their own part of the run."""
 TAKES: dict[str, Take] = {"started_at": "min", "ended_at": "max", "verdict": "last", "impl_rate": "last"}
@@ -822,6 +873,22 @@ def event_lines(layout: Layout, found: Sequence[Match]) -> EventLines | None:
         return 0 if verdict is None else lines.share_with_one(verdict), len(lines.runs)
 
     return max((lines for lines in candidates if lines.has_a_kind_once_a_run), key=likeness, default=None)
+
+
+def _steps_of_runs(layout: Layout) -> Column | None:
+    """The column that names runs whose lines are numbered as steps, each from the first one on."""
+    steps = next((column for column in layout.columns if STEP_WORDS & set(header_words(column.name))), None)
+    if steps is None or len(steps.present) < layout.count:
+        return None
+    first = steps.cells[0]
+    for key in layout.columns:
+        lines = _lines_by_cell(key) if key is not steps and len(key.present) == layout.count else []
+        starts = [steps.cells[own[0]] == first for own in lines]
+        are_distinct = all(len({steps.cells[line] for line in own}) == len(own) > 1 for own in lines)
+        in_a_row = all(own[-1] - own[0] == len(own) - 1 for own in lines)
+        if len(lines) > 1 and all(starts) and are_distinct and in_a_row:
+            return key
+    return None
 
 
 def _of_single_lines(duration: Match) -> Match:
