@@ -176,7 +176,8 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
     for item in _below(folder, budget):
         if isinstance(item, Rejected):
             continue  # nothing is closed to us that we decompressed
-        shown = f"{archive.shown}!/{item.path.relative_to(folder).as_posix()}"
+        inner = item.path.relative_to(folder).as_posix()
+        shown = archive.shown if kind == "yaml" else f"{archive.shown}!/{inner}"
         inside = msgspec.structs.replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
         try:
             yield msgspec.structs.replace(inside, counted=_counted(inside))

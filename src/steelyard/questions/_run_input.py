@@ -189,7 +189,8 @@ def nothing_read(rejected: Sequence[Rejected], notes: Sequence[Finding] = ()) ->
     if unused is None:
         return NoValidInputError("the input contains no runs", hint="see: steelyard schema run")
     path = str(unused.places[0].where)
-    hint = f"`steelyard mapping suggest {shlex.quote(path)}` suggests a mapping; see also: steelyard formats"
+    whole = path.partition("!/")[0]  # an archive, of a file in one
+    hint = f"`steelyard mapping suggest {shlex.quote(whole)}` suggests a mapping; see also: steelyard formats"
     return NoValidInputError(f"the input contains no runs; {unused.message}", where=path, hint=hint)
 
 

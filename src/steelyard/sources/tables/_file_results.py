@@ -64,7 +64,7 @@ def _not_recognized(file: Found) -> Rejected:
         shipped_for,  # makes some twenty classes that readers of logs do not need
     )
 
-    proposes = f"steelyard mapping suggest {shlex.quote(file.shown)}"
+    proposes = f"steelyard mapping suggest {shlex.quote(file.shown.partition('!/')[0])}"
     hint = f"`{proposes}` suggests a mapping; see also: steelyard formats"
     reason, line = "unknown format", None
     refusal = run_refusal(head_of(file.path))
