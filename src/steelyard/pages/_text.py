@@ -157,7 +157,7 @@ class TextTable:
             names = ", ".join(" ".join(column.heading.split()) for column in hidden)
             yield f"Not shown at {width} columns: {names}"
         yield from (column.instead for column in hidden if column.instead)
-        yield from (self.columns[number].legend for number in sorted(shown) if self.columns[number].legend)
+        yield from dict.fromkeys(legend for number in sorted(shown) if (legend := self.columns[number].legend))
 
     def _fitting(self, width: int | None) -> tuple[list[int], list[int]]:
         """The columns to show and how wide each is; none where the table has to turn."""

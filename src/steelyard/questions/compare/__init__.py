@@ -365,9 +365,13 @@ def _with_lower_bounds(table: RunTable, samples: Samples, pair: Pair, baseline: 
         if any(counts):
             sides = zip((baseline, pair.candidate.label), counts, strict=True)
             names = " and ".join(f"{label} ({counted(count, 'run')})" for label, count in sides if count)
-            sentence = f"{cell.sentence} The value is a lower bound for {names}."
+            reason = f"the value is a lower bound for {names}"
             bounds = SideCounts(baseline=counts[0], candidate=counts[1])
-            found[name] = structs.replace(cell, lower_bounds=bounds, sentence=sentence)
+            if _may_turn(cell, bounds):
+                cell = _without_claim(cell, pair.candidate.label, reason)  # noqa: PLW2901
+            else:
+                cell = structs.replace(cell, sentence=f"{cell.sentence} {reason.capitalize()}.")  # noqa: PLW2901
+            found[name] = structs.replace(cell, lower_bounds=bounds)
     return structs.replace(pair, metrics=found)
 
 
@@ -396,17 +400,30 @@ def _under_conditions(
 CLAIMED = ("better", "worse", "differs", "equivalent", "non-inferior")
 
 
+def _may_turn(cell: MetricDifference, bounds: SideCounts) -> bool:
+    """Whether a claim would not hold if the true values of the lower bounds were higher."""
+    estimate = cell.difference.estimate
+    if cell.verdict not in CLAIMED or estimate is None:
+        return False
+    if cell.verdict in ("equivalent", "non-inferior"):
+        return True
+    return bool(bounds.candidate if estimate < 0 else bounds.baseline)
+
+
 def _without_claims(pair: Pair, reason: str) -> Pair:
-    label = pair.candidate.label
+    found = {name: _without_claim(cell, pair.candidate.label, reason) for name, cell in pair.metrics.items()}
+    return structs.replace(pair, metrics=found)
+
+
+def _without_claim(cell: MetricDifference, label: str, reason: str) -> MetricDifference:
+    """The difference as inconclusive, with the reason, if it has a claim."""
+    if cell.verdict not in CLAIMED:
+        return cell
     words = ("better", "worse", "cheaper", "more expensive", "faster", "slower", "non-inferior")
     claims = "|".join([*(f"{re.escape(label)} is {word}" for word in words), "the difference is significant"])
     claim = re.compile(rf": ({claims}|{re.escape(label)} and .+? are equivalent)\.")
-    found = dict(pair.metrics)
-    for name, cell in pair.metrics.items():
-        if cell.verdict in CLAIMED:
-            sentence = claim.sub(lambda _: f": inconclusive; {reason}.", cell.sentence, count=1)
-            found[name] = structs.replace(cell, verdict="inconclusive", sentence=sentence)
-    return structs.replace(pair, metrics=found)
+    sentence = claim.sub(lambda _: f": inconclusive; {reason}.", cell.sentence, count=1)
+    return structs.replace(cell, verdict="inconclusive", sentence=sentence)
 
 
 def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:

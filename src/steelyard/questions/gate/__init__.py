@@ -13,7 +13,7 @@ from msgspec import structs
 
 from steelyard import pages, sources  # names of `pages` are imported on first use
 from steelyard.errors import UsageError
-from steelyard.formatting import counted, difference_text, exact_percent, interval_name, percent, quantity
+from steelyard.formatting import at_least, counted, difference_text, exact_percent, interval_name, percent, quantity
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
@@ -23,7 +23,7 @@ from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
 from steelyard.questions._question import Texts, doc, question
 from steelyard.questions._run_input import Measurable
-from steelyard.questions._sides import BASELINE, checked_sides
+from steelyard.questions._sides import BASELINE, CANDIDATE, checked_sides
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.gate._answer import EXIT, EXIT_IF_INCONCLUSIVE, Gate as Gate, RuleResult as RuleResult
 from steelyard.records import Finding, RunChoice, Selection, conditions_of, one_a_kind
@@ -104,6 +104,7 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
     checks = [check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules]
     checks, condition_findings = _under_conditions(checks, list(tables.values()), options)
     findings += condition_findings
+    checks = [_within_lower_bounds(each, _bounds_of(each.rule.metric, tables, sides)) for each in checks]
     statuses = {each.status for each in checks}
     status = next(status for status in ("fail", "inconclusive", "pass") if status in statuses)
     return Gate(
@@ -141,6 +142,31 @@ def _under_conditions(
     return kept, analysis.conditions_finding({"the candidate": differing})
 
 
+def _bounds_of(metric: str, tables: Mapping[str, RunTable], sides: Sequence[_Side]) -> dict[str, int]:
+    """Number of runs of each side whose value is a lower bound."""
+    import numpy as np  # heavy: a gate needs it, its --help does not
+
+    return {
+        name: analysis.lower_bound_runs(table, side.samples, metric, np.zeros(table.n, dtype=np.int64), 1)[0]
+        for (name, table), side in zip(tables.items(), sides, strict=True)
+    }
+
+
+def _within_lower_bounds(check: RuleCheck, bounds: Mapping[str, int]) -> RuleCheck:
+    """The check without a status that would not hold if the true values of the lower bounds were higher."""
+    before, after = bounds.get(BASELINE, 0) if check.rule.relative else 0, bounds[CANDIDATE]
+    if not before and not after:
+        return check
+    both = ((BASELINE, before), (CANDIDATE, after))
+    names = " and ".join(f"{counted(count, 'run')} of {name}" for name, count in both if count)
+    check = replace(check, lower_bounds=(before, after), sentence=f"{check.sentence} Lower bounds: {names}.")
+    is_low = (check.status == "pass") != check.rule.at_least  # the candidate's value is claimed to be low enough
+    if check.status == "inconclusive" or not (after if is_low else before):
+        return check
+    sentence = check.sentence.replace(f": {check.status}", ": inconclusive", 1)
+    return replace(check, status="inconclusive", sentence=sentence)
+
+
 def _result(check: RuleCheck) -> RuleResult:
     return RuleResult(
         rule=check.rule.text,
@@ -150,6 +176,8 @@ def _result(check: RuleCheck) -> RuleResult:
         baseline=check.baseline,
         candidate=check.candidate,
         difference=check.difference,
+        baseline_lower_bounds=check.lower_bounds[0],
+        candidate_lower_bounds=check.lower_bounds[1],
         **structs.asdict(check.interval),
         factor=check.rule.factor,
         offset=check.rule.offset,
@@ -289,14 +317,15 @@ def _columns(answer: Gate) -> Iterator[Column]:
     yield pages.text_column("rule", "rule", [rule.rule for rule in rules])
     for name in ("baseline", "candidate"):
         values: list[float | None] = [getattr(rule, name) for rule in rules]
+        bounds = [getattr(rule, f"{name}_lower_bounds") for rule in rules]
         yield pages.Column(
             name=name,
             title=name,
             values=values,
             decimals=6,
             texts=[
-                pages.DASH if value is None else quantity(value, unit)
-                for value, unit in zip(values, units, strict=True)
+                pages.DASH if value is None else at_least(quantity(value, unit), is_bound=bool(bound))
+                for value, unit, bound in zip(values, units, bounds, strict=True)
             ],
         )
     # columns with a spare are in the sentences too

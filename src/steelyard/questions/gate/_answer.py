@@ -29,6 +29,10 @@ class RuleResult(Part, frozen=True, kw_only=True):
     candidate: float | None
     difference: float | None
     """The candidate's value minus the baseline's; None if the rule does not refer to the baseline."""
+    baseline_lower_bounds: int
+    """Runs of the baseline whose value is a lower bound."""
+    candidate_lower_bounds: int
+    """Runs of the candidate whose value is a lower bound."""
     estimate: float | None
     """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
     low: float | None

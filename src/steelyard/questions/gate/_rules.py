@@ -352,6 +352,8 @@ class RuleCheck:
     """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
     resolvable_rule: str | None
     """Nearest rule that `tasks_needed` tasks resolve, if no sample size resolves this one."""
+    lower_bounds: tuple[int, int] = (0, 0)
+    """Runs of the baseline and of the candidate whose value is a lower bound."""
 
 
 def check(

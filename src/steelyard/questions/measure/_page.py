@@ -169,7 +169,7 @@ def cell_text(value: Statistics | GroupValue, statistic: str, column: NumberForm
     if isinstance(value, GroupValue):
         text = _group_text(value, column) + _range_text(value, "value", column)
         notes = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
-        notes += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
+        notes += [counted(value.lower_bounds, "lower bound")] if value.lower_bounds else []
         return f"{text} ({', '.join(notes)})" if notes else text
     text = at_least(column.text(getattr(value, statistic)), is_bound=bool(value.lower_bounds))
     text += _range_text(value, statistic, column)

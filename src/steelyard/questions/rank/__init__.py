@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 from steelyard import metrics, pages, statistics  # names of `pages` are imported on first use
@@ -95,6 +95,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
         for name in dict.fromkeys([*named, "cost_usd", "cost_of_pass"])
     }
     notes += _bounded_scores(named[0], lower_bounds[named[0]], labels)
+    standing = _within_lower_bounds(field, standing, lower_bounds[named[0]])
     standing, condition_notes = _under_conditions(table, field, standing, keys_by, labels, options)
     notes += condition_notes
     return Ranking(
@@ -200,6 +201,16 @@ def _bounded_scores(metric: str, bounds: Sequence[int], labels: Sequence[str]) -
     )
     message = f"{metric} is a lower bound, so the group may rank differently"
     return [Finding(code="rank_lower_bound", message=message, places=places)] if places else []
+
+
+def _within_lower_bounds(field: Entrants, standing: Standing, bounds: Sequence[int]) -> Standing:
+    """Return ranks that do not separate a group from one with a larger value if its own is a lower bound."""
+    order_by, best, worst = standing[0], standing[1].copy(), standing[2].copy()
+    for one, other in permutations(range(field.size), 2):
+        if bounds[one] and field.figures[one] < field.figures[other]:
+            best[one] = best[other] = min(best[one], best[other])
+            worst[one] = worst[other] = max(worst[one], worst[other])
+    return order_by, best, worst
 
 
 def _under_conditions(

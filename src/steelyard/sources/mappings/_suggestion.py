@@ -184,10 +184,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
     lines_of_run = event_lines(layout, draft.found)
     if lines_of_run is None:
         steps = _steps_of_runs(layout)
-        found = [_doubtful_if_repeated(match) for match in draft.found]
-        changing = [match for match in found if match.field in SAME and steps and _varies_within(match.column, steps)]
-        found = [replace(match, score=SURE / 2) if match in changing else match for match in found]
-        draft = replace(draft, found=tuple(found))
+        draft = replace(draft, found=tuple(_doubtful_if_changing(match, steps) for match in draft.found))
     if lines_of_run is not None:
         # what distinguishes runs is their task only where nothing else is
         others = [column for column in layout.columns if column is not lines_of_run.key]
@@ -208,10 +205,12 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
     return replace(draft, found=tuple(weighed), unpivoted=tuple(columns_of_runs), asked=asked)
 
 
-def _doubtful_if_repeated(match: Match) -> Match:
-    """The match, doubtful where it would be the id of several runs."""
+def _doubtful_if_changing(match: Match, steps: Column | None) -> Match:
+    """The match, doubtful as the id of several runs or as an agent that changes from step to step of a run."""
     cells = list(map(plain_text, match.column.present))
-    return replace(match, score=SURE / 2) if match.field == "id" and len(set(cells)) < len(cells) else match
+    is_repeated = match.field == "id" and len(set(cells)) < len(cells)
+    is_changing = match.field in SAME and steps is not None and _varies_within(match.column, steps)
+    return replace(match, score=SURE / 2) if is_repeated or is_changing else match
 
 
 def _with_doubtful_task(layout: Layout, found: Sequence[Match]) -> tuple[Match, ...]:
