@@ -23,7 +23,7 @@ from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability._prompts import Contracts, read_prompts
 from steelyard.questions.speedup._inputs import TaskFiles
-from steelyard.questions.speedup._timing_files import TimingReading, read_task
+from steelyard.questions.speedup._task_timings import TimingReading, read_task
 from steelyard.records import Rejected
 from steelyard.settings import (
     EXPANSION,

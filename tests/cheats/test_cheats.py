@@ -26,7 +26,7 @@ from steelyard.questions.repeatability._oracle import Oracle
 from steelyard.records import Record, convert_task
 from steelyard.runner._adapters import adapters
 from steelyard.runner._execution import Job, execute_trial
-from steelyard.runner._executor import ending_of
+from steelyard.runner._plan_executor import ending_of
 from steelyard.runner._plan_records import Bounds as PlanBounds, Tier, Verify
 from steelyard.runner._verification import VerifyEvidence, verify
 from steelyard.sandbox import Isolation, IsolationName, Limits, _commands

@@ -33,7 +33,7 @@ from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
 from steelyard.questions.repeatability._prompts import Contracts, read_prompts
 from steelyard.questions.speedup._inputs import TaskFiles
-from steelyard.questions.speedup._timing_files import TimingReading, read_task
+from steelyard.questions.speedup._task_timings import TimingReading, read_task
 from steelyard.runner import load_plan
 from steelyard.sources import load_mapping, read_timings, trajectory_of
 

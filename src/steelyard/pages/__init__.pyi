@@ -73,7 +73,7 @@ from ._page import (
     Style as Style,
     number_shown as number_shown,
 )
-from ._plain_text import (
+from ._result_text import (
     DASH as DASH,
     SCHEMA_VERSION as SCHEMA_VERSION,
     json_bytes as json_bytes,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.figures import FIGURE_ENDINGS
-from steelyard.pages._plain_text import json_text
+from steelyard.pages._result_text import json_text
 from steelyard.records import FORMULA_SIGNS, Redaction
 
 if TYPE_CHECKING:

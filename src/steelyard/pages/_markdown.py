@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.formatting import counted
 from steelyard.pages._page import Facts, Page, PageTable
-from steelyard.pages._plain_text import markdown_text
+from steelyard.pages._result_text import markdown_text
 
 MARKDOWN_ROWS, FOLDED_ROWS = 20, 50
 """Rows of a table in Markdown, and of a folded one: a pull request is read, not searched."""

@@ -13,7 +13,7 @@ from unicodedata import combining, east_asian_width
 
 from steelyard.formatting import counted
 from steelyard.pages._page import Column, Page, PageTable, Style
-from steelyard.pages._plain_text import DASH
+from steelyard.pages._result_text import DASH
 from steelyard.plain_text import clean
 
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}

@@ -414,7 +414,7 @@ def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Re
 
 
 def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths
-    from steelyard.questions.speedup._timing_files import timings_in  # brings numpy and SciPy
+    from steelyard.questions.speedup._task_timings import timings_in  # brings numpy and SciPy
 
     if not any(timings_in(Path(path)) for path in _paths(inputs)):
         message = "the input contains no timings"

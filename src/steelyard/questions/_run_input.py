@@ -510,7 +510,7 @@ def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> InputsByK
     if mapped:
         return InputsByKind(tuple(given), (), ())
     from steelyard.questions.repeatability._prompts import looks_like_experiment  # brings rapidfuzz
-    from steelyard.questions.speedup._timing_files import timings_in  # brings numpy and SciPy
+    from steelyard.questions.speedup._task_timings import timings_in  # brings numpy and SciPy
 
     runs: list[Path | PlacedRun] = []
     experiments: list[Path] = []

@@ -1,3 +1,11 @@
+from ._benchmark_timing import (
+    SECONDS as SECONDS,
+    BenchmarkPlace as BenchmarkPlace,
+    Timing as Timing,
+    TimingStatus as TimingStatus,
+    TimingSummary as TimingSummary,
+    place_of as place_of,
+)
 from ._custom_fields import (
     FORMULA_SIGNS as FORMULA_SIGNS,
     CustomKind as CustomKind,
@@ -181,14 +189,6 @@ from ._times import (
     names_month as names_month,
     now_microseconds as now_microseconds,
     zone_of as zone_of,
-)
-from ._timing import (
-    SECONDS as SECONDS,
-    BenchmarkPlace as BenchmarkPlace,
-    Timing as Timing,
-    TimingStatus as TimingStatus,
-    TimingSummary as TimingSummary,
-    place_of as place_of,
 )
 from ._usage import (
     TOKEN_KINDS as TOKEN_KINDS,

@@ -1,7 +1,7 @@
 from ._adapters import adapters as adapters
-from ._executor import command_shown as command_shown
 from ._harbor import write_harbor_job as write_harbor_job
 from ._plan import PlanRead as PlanRead, load_plan as load_plan, plan_schema as plan_schema
+from ._plan_executor import command_shown as command_shown
 from ._plan_folder import PlanFolder as PlanFolder, known_lock as known_lock
 from ._plan_records import (
     AgentUse as AgentUse,

@@ -14,10 +14,10 @@ from steelyard.errors import PlanError, SteelyardError, UnknownNameError, UsageE
 from steelyard.option_names import option
 from steelyard.records import Failure, Finding, Run, encode_run, exact_quotient
 from steelyard.runner._execution import agent_version, isolation_for, missing_program
-from steelyard.runner._executor import PlanExecutor, executing, regrade
 from steelyard.runner._judges import completed_runs
 from steelyard.runner._measurement import Progress, measure_sides, trials_running
 from steelyard.runner._plan import ORACLE, PlanRead, key_mistakes, load_plan, unknown_urls
+from steelyard.runner._plan_executor import PlanExecutor, executing, regrade
 from steelyard.runner._plan_folder import PlanFolder, checked_drift, known_lock, lock_of, locked, plan_path
 from steelyard.runner._plan_records import AgentUse, JudgeUse, Plan, PlanTask, seconds_of
 from steelyard.runner._programs import program_digest, program_named

@@ -27,7 +27,7 @@ from steelyard.sources import is_baseline
 
 if TYPE_CHECKING:
     from steelyard.questions.speedup._summary import Speedups
-    from steelyard.questions.speedup._timing_files import TimingReading
+    from steelyard.questions.speedup._task_timings import TimingReading
 
 SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
@@ -111,7 +111,7 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     ('branch', 2.0)
     """
     from steelyard.questions.speedup._summary import speedups_of  # brings numpy and SciPy
-    from steelyard.questions.speedup._timing_files import TimingReading, read_folder, read_task, read_trial_file
+    from steelyard.questions.speedup._task_timings import TimingReading, read_folder, read_task, read_trial_file
 
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     constants = _constants(profile, options)
