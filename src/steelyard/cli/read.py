@@ -15,7 +15,7 @@ from steelyard.cli._question_commands import deliver
 from steelyard.pages import RUN_FILE_ENDINGS, check_file, check_runs_folder, write_runs, write_runs_folder
 from steelyard.plain_text import clean
 from steelyard.questions import ReadOptions
-from steelyard.questions.read import BytesProgress, RunReading
+from steelyard.questions.read import TRAJECTORIES, BytesProgress, RunReading, write_trajectories
 from steelyard.settings import named_path
 
 DEFAULTS = typed(ReadOptions)()
@@ -32,7 +32,7 @@ def read(
     no_csv_escape: NoCsvEscape = False,
     out: Annotated[
         str | None,
-        Parameter(help="Write runs to .jsonl, .csv or .parquet, or to a Parquet directory (DIR/)."),
+        Parameter(help="Write runs to .jsonl, .csv, .parquet or a Parquet directory (DIR/), or steps to atif/."),
     ] = None,
     showing: DisplayOptions = SHOWING,
 ) -> int:
@@ -42,11 +42,13 @@ def read(
 
     Example: steelyard read logs/ --out runs.parquet
     Example: steelyard read results/ --set experiment={folder} --out runs.parquet
+    Example: steelyard read logs/ --out atif/
     Example: steelyard read /shared/logs --engine spark://HOST:7077 --out runs/
     """
     check_printed(json=showing.json, csv=csv)
     check_csv_escape(no_csv_escape=no_csv_escape, csv=csv)
     place, is_folder = named_path(out or "."), out is not None and out.endswith("/")
+    is_atif = is_folder and place.name == TRAJECTORIES
     if out is not None:
         check_runs_folder(place) if is_folder else check_file(place, endings=RUN_FILE_ENDINGS)
     with _bytes_progress(shown=not showing.quiet) as progress:
@@ -54,7 +56,9 @@ def read(
         if not showing.quiet:
             for searched_paths in reading.summary.searched_paths:
                 console(stderr=True).print(clean(f"searching {searched_paths}"))
-        if out is not None:
+        if is_atif:
+            write_trajectories(reading, place)
+        elif out is not None:
             write_runs_folder(reading, place) if is_folder else write_runs(reading, place)
         else:
             deque(reading, maxlen=0)

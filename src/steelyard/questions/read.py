@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard import sources
+import msgspec
+from msgspec import structs
+
+from steelyard import pages, sources
 from steelyard.errors import UnreadableFileError, UsageError
+from steelyard.formatting import counted
 from steelyard.pages import OnDemand
 from steelyard.prices import cost_of, open_price_table
 from steelyard.questions._options import ReadOptions
@@ -27,6 +32,8 @@ from steelyard.questions._run_input import PathInput, Runs, each_input, log_plac
 from steelyard.records import (
     TOKEN_KINDS,
     Finding,
+    Missing,
+    Redaction,
     Rejected,
     Run,
     RunChooser,
@@ -152,17 +159,29 @@ class RunReading:
         with without_collection():
             yield from self._runs()
 
+    def entries(self) -> Iterator[NamedRun]:
+        """Yield the runs with their ids and places."""
+        with without_collection():
+            yield from self._entries()
+
     def _runs(self) -> Iterator[Run]:
+        yield from (item.run for item in self._entries())
+
+    def _entries(self) -> Iterator[NamedRun]:
         for item in each_once(self._gathered, self._labels):
             if not isinstance(item, NamedRun):
                 self._add_message(item)
-            elif self._chooser.keeps(run := item.run):
-                self._count(run, _format(item.entry))
-                yield run
+            elif self._chooser.keeps(item.run):
+                self._count(item.run, _format(item.entry))
+                yield item
         for name, files in self._tally.files.items():
             self._formats[name].sums["files"] = files
         for finding in self._chooser.findings():
             self._add_message(finding)
+
+    def note(self, item: Rejected | Finding) -> None:
+        """Add a finding, or a record that could not be written."""
+        self._add_message(item)
 
     def _add_message(self, item: Rejected | Finding) -> None:
         if isinstance(item, Rejected):
@@ -173,6 +192,37 @@ class RunReading:
     def _count(self, run: Run, name: str) -> None:
         cost = cost_of(run, self._price_table)
         self._formats[name].add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
+
+
+TRAJECTORIES = "atif"
+"""Name of a directory that gets a trajectory per run instead of Parquet files."""
+_UNSAFE = re.compile(r"[^\w.-]+")
+MAX_FILE_NAME = 100
+
+
+def write_trajectories(reading: RunReading, folder: Path) -> None:
+    """Write the steps of each run as an ATIF trajectory, without keys and tokens; runs without steps are a finding."""
+    without: Counter[str] = Counter()
+    names: Counter[str] = Counter()
+    with pages.writing(folder):
+        folder.mkdir(exist_ok=True)
+    for id_, entry in reading.entries():
+        redaction = Redaction()
+        transcript = sources.transcript_of(entry, redaction)
+        if isinstance(transcript, Missing):
+            without[transcript.reason] += 1
+            continue
+        written = sources.atif_trajectory(redaction.tree(structs.replace(entry.run, id=id_)), transcript)
+        name = _UNSAFE.sub("-", redaction.text(id_))[:MAX_FILE_NAME].strip(".-") or "run"
+        names[name] += 1
+        path = folder / (f"{name}.json" if names[name] == 1 else f"{name}-{names[name]}.json")
+        with pages.writing(path):
+            path.write_bytes(msgspec.json.encode(written))
+        for rejected in transcript.rejected:
+            reading.note(rejected)
+    for reason, count in sorted(without.items()):
+        message = f"{counted(count, 'run')} not written: {reason}"
+        reading.note(Finding(code="no_steps", message=message))
 
 
 class _FormatTally:

@@ -56,6 +56,7 @@ from .formats._timing_format import (
     collected as collected,
 )
 from .formats._trajectories import LOG_SUFFIXES as LOG_SUFFIXES, trajectory_of as trajectory_of, usage_of as usage_of
+from .formats.atif import atif_trajectory as atif_trajectory
 from .formats.timings.fceval import (
     FCEVAL as FCEVAL,
     NO_BLOCK as NO_BLOCK,

@@ -1,13 +1,18 @@
-"""Agent trajectories in the ATIF format (versions 1.x), as Harbor writes them. Prompt tokens include cached ones."""
+"""Agent trajectories in the ATIF format (versions 1.x), read as Harbor writes them, and written with all steps.
+
+Prompt tokens include cached ones.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from steelyard.files import document, label
 from steelyard.records import (
@@ -15,6 +20,7 @@ from steelyard.records import (
     Call,
     Count,
     Finding,
+    Run,
     SessionStep,
     StepKind,
     StepRole,
@@ -45,6 +51,15 @@ class Metrics(msgspec.Struct):
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
     cost_usd: Amount | None = None
+    extra: msgspec.Raw = ABSENT
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds; those of a trajectory that we wrote are exact."""
+        return _written_usage(self.extra) or disjoint_usage(
+            input_with_cache=self.prompt_tokens,
+            cache_read=self.cached_tokens,
+            output_with_reasoning=self.completion_tokens,
+        )
 
 
 class ToolCall(msgspec.Struct):
@@ -102,6 +117,7 @@ class Totals(msgspec.Struct):
     total_cached_tokens: Count | None = None
     total_cost_usd: Amount | None = None
     total_steps: Count | None = None
+    extra: msgspec.Raw = ABSENT
 
 
 class Agent(msgspec.Struct):
@@ -211,11 +227,7 @@ def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
                 id=f"{_brief(owner)} {step.step_id}",
                 model=label(step.model_name) or label(agent.model_name),
                 at=moment(step.timestamp),
-                usage=disjoint_usage(
-                    input_with_cache=tokens.prompt_tokens,
-                    cache_read=tokens.cached_tokens,
-                    output_with_reasoning=tokens.completion_tokens,
-                ),
+                usage=tokens.disjoint(),
             )
 
 
@@ -232,7 +244,7 @@ def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | 
     usage = add_usage(call.usage for call in calls)
     notes: tuple[Finding, ...] = ()
     if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
-        usage = disjoint_usage(
+        usage = _written_usage(totals.extra) or disjoint_usage(
             input_with_cache=totals.total_prompt_tokens,
             cache_read=totals.total_cached_tokens,
             output_with_reasoning=totals.total_completion_tokens,
@@ -294,49 +306,245 @@ def _trajectory_steps(trajectory: Trajectory, subagent: str | None) -> Iterator[
 
 def _step_steps(step: Step, model: str | None, subagent: str | None) -> list[SessionStep]:
     """Return the steps of a step: its reasoning, its message, its tool calls, and what these gave back."""
-    told = value_of(step.extra)
-    ours = told.get(OURS) if isinstance(told, dict) else None
-    ours = ours if isinstance(ours, dict) else {}
-    subagent = ours.get("subagent") if isinstance(ours.get("subagent"), str) else subagent
+    ours = _ours(step.extra)
+    subagent = ours.get("subagent", subagent)
     known: dict[str, Any] = {"at": moment(step.timestamp), "subagent": subagent}  # Any: fields of a step
     source = SOURCES.get(step.source, "system")
-    spoken = known | ({"model": label(step.model_name) or model} if source == "assistant" else {})
+    named = label(step.model_name) or model if source == "assistant" else None
+    spoken = known | {"model": ours.get("model", named)}
     made: list[SessionStep] = []
     if (thought := raw_text(step.reasoning_content)) is not None:
         made.append(SessionStep(kind="message", role="reasoning", text=thought, **spoken))
-    kind: StepKind = ours["kind"] if ours.get("kind") in ("compaction", "error") else "message"
-    if (text := raw_text(step.message)) is not None or kind != "message":
-        made.append(SessionStep(kind=kind, role=source, text=text, **spoken))
+    if (text := raw_text(step.message)) is not None or "kind" in ours:
+        kind: StepKind = ours.get("kind", "message")
+        at = moment(ours["message_at"]) if "message_at" in ours else known["at"]
+        made.append(SessionStep(kind=kind, role=ours.get("role", source), text=text, **spoken | {"at": at}))
     for call in step.tool_calls or ():
-        own = value_of(call.extra)
-        is_subagent = isinstance(own, dict) and own.get(OURS) == "subagent"
+        own = _ours(call.extra)
+        given = None if "no_arguments" in own else arguments_of(value_of(call.arguments))
         made.append(
             SessionStep(
-                kind="subagent" if is_subagent else "tool_call",
+                kind=own.get("kind", "tool_call"),
                 role="assistant",
                 tool=label(value_of(call.function_name)) or "tool",
-                call=call.tool_call_id,
-                arguments=arguments_of(value_of(call.arguments)),
-                **spoken,
+                call=None if "no_id" in own else call.tool_call_id,
+                arguments=given,
+                **spoken | ({"at": moment(own["at"])} if "at" in own else {}),
             )
         )
     if step.metrics is not None:
-        used = disjoint_usage(
-            input_with_cache=step.metrics.prompt_tokens,
-            cache_read=step.metrics.cached_tokens,
-            output_with_reasoning=step.metrics.completion_tokens,
-        )
+        used = step.metrics.disjoint()
         made = first_with_usage(made, used if used.total is not None else None, **spoken)
     for result in step.observation.results if step.observation else ():
-        own = value_of(result.extra)
-        is_error = isinstance(own, dict) and own.get("is_error") is True
-        call_id, text = label(value_of(result.source_call_id)), raw_text(result.content)
-        made.append(SessionStep(kind="tool_result", role="tool", call=call_id, result=text, is_error=is_error, **known))
+        own = _ours(result.extra)
+        made.append(
+            SessionStep(
+                kind="tool_result",
+                role="tool",
+                call=own.get("call", label(value_of(result.source_call_id))),
+                result=raw_text(result.content),
+                is_error=own.get("is_error") is True,
+                tool=own.get("tool"),
+                model=own.get("model"),
+                **known | ({"at": moment(own["at"])} if "at" in own else {}),
+            )
+        )
     return made
 
 
 OURS = "steelyard"
 """Key of `extra` under which a trajectory that we wrote has what ATIF has no field for."""
+UNKNOWN = "unknown"
+"""Name or version of an agent of which the log states none; ATIF requires both."""
+VERSION = "ATIF-v1.7"
+"""Version that we write: the first in which calls and results have `extra`."""
+
+
+class OwnFields(msgspec.Struct, omit_defaults=True):
+    """What ATIF has no field for; of another program's trajectory nothing is set."""
+
+    kind: StepKind | UnsetType = UNSET
+    role: StepRole | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    subagent: str | UnsetType | None = UNSET
+    at: str | UnsetType | None = UNSET
+    message_at: str | UnsetType | None = UNSET
+    call: str | UnsetType | None = UNSET
+    tool: str | UnsetType | None = UNSET
+    is_error: bool | UnsetType = UNSET
+    no_id: bool | UnsetType = UNSET
+    no_arguments: bool | UnsetType = UNSET
+
+
+def _ours(extra: msgspec.Raw) -> dict[str, Any]:  # Any: values of `OwnFields`
+    """Return what we wrote into an `extra`; nothing if another program did."""
+    value = value_of(extra)
+    if not isinstance(value, dict) or OURS not in value:
+        return {}
+    try:
+        written: dict[str, Any] = msgspec.to_builtins(msgspec.convert(value[OURS], OwnFields))
+    except msgspec.ValidationError:
+        return {}
+    return written
+
+
+def _written_usage(extra: msgspec.Raw) -> Usage | None:
+    """Return the tokens by kind that we wrote into an `extra`, because ATIF has no kinds of cache writes."""
+    value = value_of(extra)
+    try:
+        return msgspec.convert(value[OURS], Usage) if isinstance(value, dict) and OURS in value else None
+    except msgspec.ValidationError:
+        return None
+
+
+def atif_trajectory(run: Run, steps: Iterable[SessionStep]) -> dict[str, Any]:  # Any: JSON values
+    """Return a run's steps as an ATIF trajectory, which gives the same steps when it is read.
+
+    A call and its result are in one step of ATIF if nothing comes between them. Subagents' steps are in their order
+    among the others, marked as theirs.
+    """
+    written: list[_StepBuilder] = []
+    for step in steps:
+        if not written or not written[-1].takes(step):
+            written.append(_StepBuilder(step, run.model))
+        written[-1].add(step)
+    version = (run.extra or {}).get("x_agent_version") or (run.conditions and run.conditions.agent_version)
+    total = add_usage(each.usage for each in written)
+    used = None if total is None else {f"total_{name}": count for name, count in _atif_counts(total).items()}
+    known = {
+        "total_steps": len(written),
+        "total_cost_usd": run.cost_usd,
+        **(used or {}),
+        "extra": None if total is None else {OURS: msgspec.to_builtins(total)},
+    }
+    return {
+        "schema_version": VERSION,
+        "session_id": run.id,
+        "agent": _stated({"name": run.agent or UNKNOWN, "version": str(version or UNKNOWN), "model_name": run.model}),
+        "steps": [each.built(number) for number, each in enumerate(written, 1)]
+        or [{"step_id": 1, "source": "system", "message": ""}],
+        "final_metrics": _stated(known),
+    }
+
+
+def _atif_counts(usage: Usage) -> dict[str, int | None]:
+    """Return tokens as ATIF counts them: the prompt includes the cache, the completion includes reasoning."""
+    prompt = (
+        usage.input_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_5m_tokens,
+        usage.cache_write_1h_tokens,
+    )
+    answer = (usage.output_tokens, usage.reasoning_tokens)
+    return {
+        "prompt_tokens": None if usage.input_tokens is None else sum(filter(None, prompt)),
+        "completion_tokens": None if usage.output_tokens is None else sum(filter(None, answer)),
+        "cached_tokens": usage.cache_read_tokens,
+    }
+
+
+def _stated(fields: dict[str, Any]) -> dict[str, Any]:  # Any: JSON values
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+_RANKS: dict[str, int] = {"tool_call": 2, "subagent": 2, "tool_result": 3}
+"""Order of what one step of ATIF contains: reasoning, a message, calls, results."""
+
+
+class _StepBuilder:
+    """A step of ATIF while it is put together."""
+
+    def __init__(self, first: SessionStep, default_model: str | None) -> None:
+        self.usage = first.usage
+        self._first, self._default = first, default_model
+        self._rank = -1
+        self._calls: set[str] = set()
+        is_agents = first.role in ("assistant", "reasoning") or (first.usage is not None and first.role != "tool")
+        self._source = "agent" if is_agents else "user" if first.role == "user" else "system"
+        self._fields: dict[str, Any] = {"message": ""}  # Any: JSON values
+        self._ours: dict[str, Any] = {}
+        self._results: list[dict[str, Any]] = []
+
+    def takes(self, step: SessionStep) -> bool:
+        """Return whether the step belongs to the same step of ATIF."""
+        rank = _rank(step)
+        in_order = rank > self._rank or (rank == self._rank and rank > 1)
+        is_agents = self._source == "agent" and (step.kind in _RANKS or step.role in ("assistant", "reasoning"))
+        same = step.subagent == self._first.subagent and step.usage is None
+        if rank == 3:
+            return in_order and is_agents and same and step.call in self._calls
+        is_plain = step.kind in ("message", "tool_call", "subagent")
+        return in_order and is_agents and same and is_plain and step.model == self._first.model
+
+    def add(self, step: SessionStep) -> None:
+        """Add a step; the first has been asked for by its constructor."""
+        self._rank = _rank(step)
+        at = {"at": _iso(step.at)} if step.at != self._first.at else {}
+        if step.kind in ("tool_call", "subagent"):
+            self._add_call(step, at)
+        elif step.kind == "tool_result":
+            own = at | ({"is_error": True} if step.is_error else {})
+            own |= {name: value for name in ("tool", "model") if (value := getattr(step, name)) is not None}
+            own |= {} if step.call in self._calls or step.call is None else {"call": step.call}
+            result = {"source_call_id": step.call if step.call in self._calls else None, "content": step.result}
+            self._results.append(_stated(result | {"extra": {OURS: own} if own else None}))
+        elif step.role == "reasoning":
+            self._fields["reasoning_content"] = step.text or ""
+        else:
+            self._fields["message"] = step.text or ""
+            self._ours |= {"message_at": _iso(step.at)} if at else {}
+            if step.kind != "message" or not step.text or self._source != _SOURCES.get(step.role):
+                self._ours |= {"kind": step.kind, "role": step.role}
+
+    def _add_call(self, step: SessionStep, own: dict[str, Any]) -> None:  # Any: JSON values
+        calls = self._fields.setdefault("tool_calls", [])
+        own = own | ({"kind": step.kind} if step.kind != "tool_call" else {})
+        own |= {"no_id": True} if step.call is None else {}
+        own |= {"no_arguments": True} if step.arguments is None else {}
+        call = {
+            "tool_call_id": step.call or f"step-{step.index}-{len(calls)}",
+            "function_name": step.tool,
+            "arguments": step.arguments or {},
+            "extra": {OURS: own} if own else None,
+        }
+        calls.append(_stated(call))
+        if step.call is not None:
+            self._calls.add(step.call)
+
+    def built(self, number: int) -> dict[str, Any]:  # Any: JSON values
+        """Return the step of ATIF with its number."""
+        first, ours = self._first, self._ours
+        if first.subagent is not None:
+            ours["subagent"] = first.subagent
+        is_agents = self._source == "agent"
+        if first.kind != "tool_result" and first.model != (self._default if is_agents else None):
+            ours |= {"model": first.model}
+        made = {
+            "step_id": number,
+            "timestamp": _iso(first.at),
+            "source": self._source,
+            "model_name": first.model if is_agents else None,
+            **self._fields,
+            "observation": {"results": self._results} if self._results else None,
+            "extra": {OURS: ours} if ours else None,
+        }
+        if self.usage is not None and is_agents:
+            counts = _stated(_atif_counts(self.usage))
+            made["metrics"] = counts | {"extra": {OURS: msgspec.to_builtins(self.usage)}}
+        return _stated(made)
+
+
+_SOURCES: dict[str, str] = {"user": "user", "system": "system", "assistant": "agent"}
+
+
+def _rank(step: SessionStep) -> int:
+    return _RANKS.get(step.kind, 0 if step.role == "reasoning" else 1)
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="ATIF agent trajectories",

@@ -150,7 +150,7 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
 
 
 def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG001 # a file holds one
-    """Yield the steps of the thread; the tokens of a turn follow its items and are on the last of these."""
+    """Yield the steps of the thread; the tokens of a turn follow its items and are on the model's last."""
     held: deque[SessionStep] = deque()
     begun: set[str | None] = set()
     seen: Usage | None = None
@@ -161,18 +161,29 @@ def steps(path: Path, session: str | None) -> Iterator[StepItem]:  # noqa: ARG00
         number, event = item
         if event.usage is not None:
             used = event.usage.disjoint()
-            if not held:
+            if not held or held[0].role not in ("assistant", "reasoning"):
                 held.append(SessionStep(kind="message", role="assistant", source_line=number))
-            with_usage(held[-1], added(seen, used))
+                yield from popped(held, len(held) - 1)
+            with_usage(held[0], added(seen, used))
             seen = used
         if event.error is not None or event.type == "error":
             text = event.message if event.error is None else event.error.message
             held.append(SessionStep(kind="error", role="system", text=text, source_line=number))
         if event.item is not None and event.type.startswith("item."):
             held += _item_steps(event.item, number, is_done=event.type == "item.completed", begun=begun)
-        while len(held) > 1:
-            yield held.popleft()
+        last = max((at for at, step in enumerate(held) if step.role in ("assistant", "reasoning")), default=0)
+        yield from popped(held, max(last, len(held) - MAX_HELD))
     yield from held
+
+
+MAX_HELD = 64
+"""Steps that wait for the tokens of the turn that they are part of."""
+
+
+def popped(held: deque[SessionStep], count: int) -> Iterator[SessionStep]:
+    """Yield the first steps, which wait no longer."""
+    for _ in range(count):
+        yield held.popleft()
 
 
 def _item_steps(item: Item, number: int, *, is_done: bool, begun: set[str | None]) -> Iterator[SessionStep]:
