@@ -127,7 +127,7 @@ def test_a_ratio_of_means_is_recognized_and_its_halves_give_its_value(function: 
     one = declared(function)
     assert (one.is_ratio, one.is_total, one.is_estimate) == (True, False, True)
     given = {name: 0.5 ** (place + 1) for place, name in enumerate(one.inputs)}
-    above, below = one.halves(given, one.constants)
+    above, below = one.ratio_parts(given, one.constants)
     assert above / below == pytest.approx(function(**given), rel=1e-15)
 
 
@@ -153,7 +153,7 @@ def test_constants_are_followed_as_the_profile_sets_them() -> None:
 
     one = declared(priced)
     constants = constants_of(one, Profile(name="mine", spec="outcome", constants={"fee": 3.0}))
-    assert one.halves({"cost_usd": 2.0, "pass_rate": 0.5}, constants) == (5.0, 0.5)
+    assert one.ratio_parts({"cost_usd": 2.0, "pass_rate": 0.5}, constants) == (5.0, 0.5)
 
 
 def test_the_interval_is_of_the_value_beside_it_whatever_is_missing() -> None:

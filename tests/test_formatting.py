@@ -16,10 +16,8 @@ from steelyard.formatting import (
     bounds_text,
     confidence_interval,
     decimal,
-    difference_column,
     difference_text,
     dollars,
-    duration_text,
     exact_dollars,
     file_size,
     number_format,
@@ -61,8 +59,8 @@ REASON = "numbers are formatted by steelyard.formatting alone, so that every sur
         (exact_dollars(1e-06), "$0.000001"),
         (exact_dollars(Decimal("1E+3")), "$1,000"),
         (exact_dollars(0), "$0"),
-        (duration_text(83.21), "83.2 s"),
-        (duration_text(0.0004), "0.4 ms"),
+        (quantity(83.21, "s"), "83.2 s"),
+        (quantity(0.0004, "s"), "0.4 ms"),
         (quantity(0.25, "tokens"), "0.25 tokens"),
         (quantity(1234.0, "tool calls"), "1,234 tool calls"),
         (quantity(math.inf, "USD"), "∞"),
@@ -86,7 +84,6 @@ def test_column_has_one_unit_and_one_number_of_decimals() -> None:
     assert quantity_column([0.0004, 0.05], "s") == ["0.4 ms", "50.0 ms"]
     assert quantity_column([0.0004, 5.0], "s") == ["0.0004 s", "5.0000 s"]
     assert quantity_column([1e-9, 0.5], "fraction") == ["<0.00001%", "50.00000%"]
-    assert difference_column([0.05, -0.121], "fraction") == ["+5.0 pp", "-12.1 pp"]
 
 
 @given(

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.coverage.grid import ICCS, SHARES, Coverage, chances, coverage_of, tries
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis import Difference, Samples, StatisticsOptions, difference, half_names
+from steelyard.questions.analysis import Difference, Samples, StatisticsOptions, difference, ratio_part_names
 from steelyard.questions.compare._verdicts import verdict
 from steelyard.questions.gate._rules import check, read_rule
 from steelyard.statistics import Floats, Interval, Ints
@@ -114,7 +114,7 @@ def _samples(random: np.random.Generator, setting: Setting) -> tuple[Samples, np
     ]
     on_b = np.repeat([False, True], [len(side) for side in places])
     if setting.metric == "cost_of_pass":
-        above, below = half_names("cost_of_pass")
+        above, below = ratio_part_names("cost_of_pass")
         costs = _costs(random, setting)
         passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6, setting.icc))
         values = {above: np.concatenate(costs), below: np.concatenate(passed)}

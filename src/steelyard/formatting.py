@@ -158,17 +158,6 @@ def quantity_column(values: Iterable[float | None], unit: str, *, in_table: bool
     return [column.text(value, bare=bare) for value in listed]
 
 
-def difference_column(values: Iterable[float | None], unit: str, *, signed: bool = True) -> list[str]:
-    """A column of differences with one unit and one number of decimals.
-
-    >>> difference_column([0.05, -0.121], "fraction")
-    ['+5.0 pp', '-12.1 pp']
-    """
-    listed = list(values)
-    column = number_format(listed, unit, difference=True)
-    return [column.text(value, signed=signed) for value in listed]
-
-
 def percent(fraction: float, *, decimals: int = 1, signed: bool = False) -> str:
     """A fraction as a percentage.
 
@@ -308,15 +297,6 @@ def exact_dollars(value: Decimal | float) -> str:
     whole, _, decimals = digits.partition(".")
     decimals = decimals.rstrip("0")
     return f"${whole}.{decimals:0<2}" if decimals else f"${whole}"
-
-
-def duration_text(seconds: float | None) -> str:
-    """A duration.
-
-    >>> duration_text(83.21), duration_text(0.0004)
-    ('83.2 s', '0.4 ms')
-    """
-    return quantity(seconds, "s")
 
 
 def file_size(size: int) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 import steelyard as sy
 from steelyard.cli import run
 from steelyard.errors import StoreError, StoreUnavailableError
-from steelyard.store import Store, alongside, insert_columns, open_store
+from steelyard.store import Store, background_writer, insert_columns, open_store
 from steelyard.store._store import connect_for_reading, migrations
 from steelyard.store.schema import applied, settings, tallies, tasks
 
@@ -233,7 +233,7 @@ def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store,
     rows = {"name": ["a"], "value": ["b"]}
 
     def write_twice() -> None:
-        with store.write() as connection, alongside(connection, is_worth_it=is_worth_it) as other:
+        with store.write() as connection, background_writer(connection, is_worth_it=is_worth_it) as other:
             other.later(insert_columns, settings, rows)
             other.later(insert_columns, settings, rows)
 
@@ -245,7 +245,7 @@ def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store,
 
 @pytest.mark.parametrize("is_worth_it", [True, False])
 def test_what_is_done_alongside_is_done_in_its_order(store: Store, *, is_worth_it: bool) -> None:
-    with store.write() as connection, alongside(connection, is_worth_it=is_worth_it) as other:
+    with store.write() as connection, background_writer(connection, is_worth_it=is_worth_it) as other:
         for number in range(20):
             other.later(insert_columns, settings, {"name": [f"{number:02}"], "value": [""]})
         found = other.now(lambda lent: lent.execute(select(settings.c.name)).scalars().all())

@@ -523,7 +523,7 @@ def criteria_text(count: int) -> str:
     return counted(count, "criterion", "criteria") if count else NO_CRITERIA
 
 
-class FilesKept(msgspec.Struct, frozen=True):
+class StoredFiles(msgspec.Struct, frozen=True):
     """Task files in the store."""
 
     n: int

@@ -136,7 +136,7 @@ def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesT
     second = np.searchsorted(tasks, given.task[named])
     scores = np.array(given.columns["overall"], dtype=np.float64)[named] / 100
     fit = crossed_effects(given.tool[named], second, scores, level=table.confidence)
-    right = _Rightness(given, named, table.confidence)
+    right = _CorrectnessModel(given, named, table.confidence)
     anomalies = _find_anomalies(given, named, by, fit, scores, table.anomaly_threshold)
     return Abilities(
         **summary,
@@ -151,7 +151,7 @@ def fit_abilities(given: SubmissionColumns, by: Sequence[str], table: AbilitiesT
     )
 
 
-class _Rightness:
+class _CorrectnessModel:
     """The item response model of correctness, over the tasks with criteria."""
 
     def __init__(self, given: SubmissionColumns, named: Ints, confidence: float) -> None:
@@ -191,7 +191,7 @@ def _tools(
     named: Ints,
     by: Sequence[str],
     fit: CrossedEffects,
-    right: _Rightness,
+    right: _CorrectnessModel,
     table: AbilitiesTable,
 ) -> tuple[ToolAbility, ...]:
     tool, task, cents = given.tool[named], given.task[named], np.array(given.columns["overall"], dtype=np.int64)[named]
@@ -221,7 +221,12 @@ def _tools(
 
 
 def _tasks(
-    given: SubmissionColumns, tasks: Ints, second: Ints, fit: CrossedEffects, right: _Rightness, table: AbilitiesTable
+    given: SubmissionColumns,
+    tasks: Ints,
+    second: Ints,
+    fit: CrossedEffects,
+    right: _CorrectnessModel,
+    table: AbilitiesTable,
 ) -> tuple[TaskDifficulty, ...]:
     reach = float(student_quantile(table.confidence, len(tasks) - 1))
     counts = np.bincount(second)
@@ -314,7 +319,7 @@ def has_tests(task: Task) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownSubmissions:
     """What is known of submissions."""
 
     features: Floats
@@ -323,7 +328,7 @@ class Known:
     """1 when all tests passed, 0 when not; NaN where none was run on artifacts."""
 
 
-def what_is_known(given: SubmissionColumns, rows: Ints) -> Known:
+def known_submissions(given: SubmissionColumns, rows: Ints) -> KnownSubmissions:
     """The features of these submissions, and their outcome."""
     names = [name for name in FEATURES if name != RECORD]
     places = {name: place for place, name in enumerate(names)}
@@ -343,7 +348,7 @@ def what_is_known(given: SubmissionColumns, rows: Ints) -> Known:
         values = given.floats(field)[rows]
         ratio = np.where(values > 0, values, np.nan) / medians[field][given.task[rows]]
         features[:, places[name]] = np.log(ratio)
-    return Known(features, right)
+    return KnownSubmissions(features, right)
 
 
 def _task_medians(given: SubmissionColumns) -> dict[str, Floats]:
@@ -387,7 +392,7 @@ def fit_correctness(given: SubmissionColumns, by: Sequence[str], table: Correctn
     """Fit the correctness model, or return the reason why it cannot be fitted."""
     tested = np.array([has_tests(task) for task in given.tasks], dtype=bool)
     rows = np.flatnonzero(tested[given.task]) if len(given.tasks) else np.empty(0, dtype=np.int64)
-    known = what_is_known(given, rows)
+    known = known_submissions(given, rows)
     run = np.flatnonzero(np.isfinite(known.right))
     rows, features, right = rows[run], known.features[run], known.right[run]
     fields: dict[str, Any] = {  # Any: fields of the result
@@ -484,7 +489,7 @@ def _model(
 
 def predict_correctness(model: CorrectnessModel, given: SubmissionColumns, rows: Ints) -> list[CorrectnessPrediction]:
     """Return the probability of each submission, with the contribution of each feature to its logit."""
-    features = what_is_known(given, rows).features
+    features = known_submissions(given, rows).features
     records = {tuple(record.key.values()): record.logits for record in model.records}
     made = []
     for row, values in zip(rows.tolist(), features.tolist(), strict=True):

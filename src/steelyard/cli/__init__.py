@@ -15,7 +15,7 @@ from typing import Any
 from cyclopts import App, CycloptsError, Parameter
 
 from steelyard import questions
-from steelyard.cli._print import console, print_error, print_text, write_no_more
+from steelyard.cli._print import console, print_error, print_text, silence_stream
 from steelyard.errors import SteelyardError, UnknownNameError
 from steelyard.settings import STDIN
 from steelyard.version import __version__
@@ -171,7 +171,7 @@ def run(tokens: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader (head, less) has what it wanted
-        write_no_more()
+        silence_stream()
     except OSError as error:
         where = None if error.filename is None else str(error.filename)
         return _failed(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
@@ -196,7 +196,7 @@ def _failed(error: SteelyardError, *, as_json: bool) -> int:
         print_error(error, as_json=as_json)
         sys.stdout.flush()
     except OSError:
-        write_no_more()
+        silence_stream()
         if as_json:
             print_error(error, as_json=False)
     return error.exit_code

@@ -60,10 +60,10 @@ class Terminal:
             for line in lines:
                 self._stream.write(_encodable(pages.paint(line, style, color=self.color), self._stream.encoding) + "\n")
         except BrokenPipeError:  # the reader has enough, and the exit status is still to come
-            write_no_more(self._stream)
+            silence_stream(self._stream)
 
 
-def write_no_more(stream: TextIO | None = None) -> None:
+def silence_stream(stream: TextIO | None = None) -> None:
     """Discard all further output to the stream; Python would fail again when it flushes it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
@@ -104,7 +104,7 @@ def print_json(value: Any) -> None:  # Any: a JSON value
     try:
         sys.stdout.write(pages.json_text(value) + "\n")
     except BrokenPipeError:  # as of tables
-        write_no_more()
+        silence_stream()
 
 
 def print_text(text: str, *, flush: bool = False) -> None:

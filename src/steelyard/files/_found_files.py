@@ -77,7 +77,7 @@ def is_plan_folder(folder: Path) -> bool:
 _HERE = os.path.join(os.curdir, "")  # a text, as `scandir` gives it
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundFile(msgspec.Struct, frozen=True):
     """A file, and how it is named to the user: a file in an archive as `logs.zip!/inner/path`."""
 
     location: str
@@ -100,7 +100,7 @@ class Found(msgspec.Struct, frozen=True):
         return Path(self.location)
 
 
-def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected | Finding]:
+def files_below(given: Sequence[Path], scratch: Path) -> Iterator[FoundFile | Rejected | Finding]:
     """The files, in a fixed order, each once, and those named again; what is piped in is kept in the scratch folder."""
     seen: set[str] = set()
     for path in given:
@@ -111,24 +111,24 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
             if shown not in seen:
                 seen.add(shown)
                 yield item
-            elif isinstance(item, Found):
+            elif isinstance(item, FoundFile):
                 yield file_repeated(shown)
 
 
-def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:
+def _of_input(path: Path, scratch: Path) -> Iterator[FoundFile | Rejected]:
     budget = Budget()
     if is_stdin(path):
         yield piped(scratch / PIPED, budget)
     elif path.is_dir():
         yield from _below(path, budget)
     elif path.is_file():
-        yield Found(str(path), path.as_posix(), path.stat().st_size, named=True, budget=budget)
+        yield FoundFile(str(path), path.as_posix(), path.stat().st_size, named=True, budget=budget)
     else:
         reason = "not a file or directory" if path.exists() else "no such file or directory"
         yield Rejected(path=str(path), reason=reason, code="unreadable_file")
 
 
-def piped(kept: Path, budget: Budget) -> Found | Rejected:
+def piped(kept: Path, budget: Budget) -> FoundFile | Rejected:
     """What is piped in, as a file."""
     size = 0
     with kept.open("wb") as file:
@@ -140,7 +140,7 @@ def piped(kept: Path, budget: Budget) -> Found | Rejected:
             size += len(chunk)
             file.write(chunk)
     # Like an archive's: it is shown under another name.
-    return Found(str(kept), PIPED, size, named=True, depth=1, budget=budget)
+    return FoundFile(str(kept), PIPED, size, named=True, depth=1, budget=budget)
 
 
 def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
@@ -148,7 +148,7 @@ def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
     return Rejected(path=shown, reason=error.message, hint=error.hint, code=error.kind)
 
 
-def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
+def files_in(archive: FoundFile, folder: Path) -> Iterator[FoundFile | Rejected]:
     """Extract the archive into the folder; yield its files, or why it is rejected and where it is truncated.
 
     A file that was compressed alone is what the user meant by the archive's name.
@@ -185,7 +185,7 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
             yield rejected_file(error, shown)
 
 
-def _counted(inside: Found) -> int:
+def _counted(inside: FoundFile) -> int:
     """What the budget is charged for a file out of an archive: for a zip what it holds, since it may be a log."""
     from steelyard.files._archives import packing, stated_bytes
 
@@ -196,7 +196,7 @@ def _counted(inside: Found) -> int:
     return size
 
 
-def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
+def _below(folder: Path, budget: Budget) -> Iterator[FoundFile | Rejected]:
     """Files of the folder and the folders in it; links to folders are not followed, so no circle has to be feared."""
     waiting = [str(folder)]
     while waiting:  # not os.walk: in older Pythons it breaks down in what is too deep
@@ -222,5 +222,5 @@ def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
                 continue  # a link that leads nowhere
             if stat.S_ISREG(status.st_mode) and status.st_size:
                 location = entry.path.removeprefix(_HERE)
-                yield Found(location, location.replace(os.sep, "/"), status.st_size, budget=budget)
+                yield FoundFile(location, location.replace(os.sep, "/"), status.st_size, budget=budget)
         waiting += reversed(folders)

@@ -235,7 +235,7 @@ class Metric:
         form = self._followed(self.constants)
         return form.above is not None and form.below == ONE and CONSTANT not in form.above and self._reducers == {"sum"}
 
-    def halves(self, inputs: Mapping[str, Any], constants: Mapping[str, float]) -> tuple[Any, Any]:
+    def ratio_parts(self, inputs: Mapping[str, Any], constants: Mapping[str, float]) -> tuple[Any, Any]:
         """Return numerator and denominator of a ratio of means. Any: of numbers a number, of arrays an array."""
         form = self._followed(constants)
         assert form.above is not None, f"{self.name} is not a ratio of means"
@@ -245,7 +245,7 @@ class Metric:
     def divides_by_fraction(self) -> bool:
         """Whether what a ratio of means divides by is 1 at most, as a fraction is."""
         most = {name: self.limits.get(name, (0.0, math.inf))[1] for name in self.inputs}
-        return bool(self.halves(most, self.constants)[1] <= 1)
+        return bool(self.ratio_parts(most, self.constants)[1] <= 1)
 
     @property
     def _reducers(self) -> set[str | None]:

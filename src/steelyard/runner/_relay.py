@@ -25,7 +25,7 @@ RESET_MARK = b"!"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Way:
+class ByteStream:
     """One direction of a connection: what was read of one side and is not with the other yet."""
 
     def __init__(self, source: socket.socket, target: socket.socket) -> None:
@@ -98,12 +98,12 @@ class Relay:
             agent.close()
             return
         agent.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ways = (Way(agent, proxy), Way(proxy, agent))
+        ways = (ByteStream(agent, proxy), ByteStream(proxy, agent))
         for end in (agent, proxy):
             end.setblocking(False)
             self.selector.register(end, selectors.EVENT_READ, ways)
 
-    def _move(self, ways: tuple[Way, Way], ready: object, events: int) -> None:
+    def _move(self, ways: tuple[ByteStream, ByteStream], ready: object, events: int) -> None:
         try:
             for way in ways:
                 way.move(events if way.source is ready else 0, events if way.target is ready else 0)
@@ -118,7 +118,7 @@ class Relay:
             wanted |= selectors.EVENT_WRITE if back.waiting else 0
             self._want(way.source, wanted, ways)
 
-    def _want(self, end: socket.socket, events: int, ways: tuple[Way, Way]) -> None:
+    def _want(self, end: socket.socket, events: int, ways: tuple[ByteStream, ByteStream]) -> None:
         is_known = end in self.selector.get_map()
         if events and is_known:
             self.selector.modify(end, events, ways)
@@ -127,7 +127,7 @@ class Relay:
         elif is_known:
             self.selector.unregister(end)
 
-    def _forget(self, ways: tuple[Way, Way]) -> None:
+    def _forget(self, ways: tuple[ByteStream, ByteStream]) -> None:
         for way in ways:
             if way.source in self.selector.get_map():
                 self.selector.unregister(way.source)

@@ -306,7 +306,7 @@ def _check(job: Job, folder: Path, stop: threading.Event, *, no_sandbox: bool) -
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CheckCommand:
     """Command line of a check, with what its program needs in the sandbox."""
 
     line: list[str]
@@ -316,11 +316,13 @@ class _Found:
     """Whether the program is neither installed nor a path."""
 
 
-def _found(command: Sequence[str]) -> _Found:
+def _found(command: Sequence[str]) -> _CheckCommand:
     program = program_named(command[0])
     if program is None:
-        return _Found(list(command), {}, (), is_missing="/" not in command[0])
-    return _Found([program.path, *command[1:]], {"PATH": program.search_path}, program.readable, is_missing=False)
+        return _CheckCommand(list(command), {}, (), is_missing="/" not in command[0])
+    return _CheckCommand(
+        [program.path, *command[1:]], {"PATH": program.search_path}, program.readable, is_missing=False
+    )
 
 
 def _work(job: Job, folder: Path) -> Path | None:

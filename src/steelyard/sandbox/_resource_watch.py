@@ -186,7 +186,7 @@ def _has_ended(place: str) -> bool:
 
 
 @dataclass
-class Pace:
+class PollInterval:
     """When it is time to look again: often, and seldom enough that looking costs little."""
 
     every: float
@@ -220,12 +220,12 @@ class Watcher:
     _known_memory: dict[str, int] = field(default_factory=dict)
     _free_entries: int = field(init=False)
     """How many files the file system can still take when it is time to count, whatever the pace."""
-    _quick: Pace = field(init=False)
-    _thorough: Pace = field(init=False)
+    _quick: PollInterval = field(init=False)
+    _thorough: PollInterval = field(init=False)
 
     def __post_init__(self) -> None:
         seldom = min(max(1.0, self.limits.memory_bytes / _MEMORY_OF_A_LOOK), _MIN_PER_SECOND)
-        self._quick, self._thorough = Pace(0.02 * seldom), Pace(0.05 * seldom)
+        self._quick, self._thorough = PollInterval(0.02 * seldom), PollInterval(0.05 * seldom)
         usage = measured(self.box)
         assert usage is not None  # without a bound all is counted
         self._put_there = usage

@@ -83,7 +83,7 @@ class View:
 
 
 @dataclass(eq=False)
-class _Shelf:
+class _CachedViews:
     """Views of one key: the current one, and the previous one for cursors that still use it."""
 
     latest: View | None = None
@@ -109,10 +109,10 @@ class Views:
     def __init__(self, source: ArenaSource | RunsSource, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._source = source
         self._clock = clock
-        self._shelves: OrderedDict[Hashable, _Shelf] = OrderedDict()
+        self._cached: OrderedDict[Hashable, _CachedViews] = OrderedDict()
         self._limiter = anyio.CapacityLimiter(BUILDS_AT_ONCE)
         self._builds = 0
-        self._asking: asyncio.Task[str] | None = None
+        self._query: asyncio.Task[str] | None = None
         self._version: str | None = None
         self._signal: object | None = None
         self._asks_again_at = float("-inf")
@@ -125,9 +125,9 @@ class Views:
                 return self._version
             if signal is None and self._clock() < self._asks_again_at:
                 return self._version
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask(signal))
-        return await asyncio.shield(self._asking)
+        if self._query is None or self._query.done():
+            self._query = asyncio.create_task(self._ask(signal))
+        return await asyncio.shield(self._query)
 
     async def _ask(self, signal: object | None) -> str:
         # The signal was taken before the version: a change in between makes us ask once more, never once less.
@@ -139,77 +139,77 @@ class Views:
     async def get(self, key: Hashable, build: Callable[[], Any]) -> View:
         """Return the view of the key at this version, or the previous one during the pause."""
         version = await self.version()
-        shelf = self._shelf(key)
-        latest = shelf.latest
+        entry = self._entry(key)
+        latest = entry.latest
         if latest is None:
-            return await self._built(key, shelf, version, build)
-        if latest.version == version or shelf.building is not None:
+            return await self._built(key, entry, version, build)
+        if latest.version == version or entry.building is not None:
             return latest
-        if self._clock() >= shelf.rests_until:
-            return await self._built(key, shelf, version, build)
-        if not shelf.is_asked_for:
-            shelf.is_asked_for = True
-            rest = shelf.rests_until - self._clock()
-            asyncio.get_running_loop().call_later(rest, self._build_again, key, shelf, build)
+        if self._clock() >= entry.rests_until:
+            return await self._built(key, entry, version, build)
+        if not entry.is_asked_for:
+            entry.is_asked_for = True
+            rest = entry.rests_until - self._clock()
+            asyncio.get_running_loop().call_later(rest, self._build_again, key, entry, build)
         return latest
 
-    def _build_again(self, key: Hashable, shelf: _Shelf, build: Callable[[], Any]) -> None:
+    def _build_again(self, key: Hashable, entry: _CachedViews, build: Callable[[], Any]) -> None:
         """Compute a view in advance, unless it exists or the key was evicted."""
-        shelf.is_asked_for = False
-        latest, version = shelf.latest, self._version
-        if version is None or latest is None or latest.version == version or self._shelves.get(key) is not shelf:
+        entry.is_asked_for = False
+        latest, version = entry.latest, self._version
+        if version is None or latest is None or latest.version == version or self._cached.get(key) is not entry:
             return
-        if shelf.building is None:
-            self._start(key, shelf, version, build)
+        if entry.building is None:
+            self._start(key, entry, version, build)
 
     async def at(self, key: Hashable, version: str, build: Callable[[], Any]) -> View:
         """Return the view at the version of a cursor: cached, or computed if the version is current; otherwise 410.
 
         Another process may have written the cursor, and this one never have built the view.
         """
-        shelf = self._shelf(key)
-        for view in (shelf.latest, shelf.before):
+        entry = self._entry(key)
+        for view in (entry.latest, entry.before):
             if view is not None and view.version == version:
                 return view
         if version == await self.version():
-            view = await self._built(key, shelf, version, build)
+            view = await self._built(key, entry, version, build)
             if view.version == version:
                 return view
         raise RequestError(410, "cursor_gone", "the cursor has expired", hint="start again without `after`")
 
-    async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+    async def _built(self, key: Hashable, entry: _CachedViews, version: str, build: Callable[[], Any]) -> View:
         """Return the view in computation, starting it if needed; while many others wait, the one that there is."""
-        if shelf.building is None and self._builds >= BUILDS_AT_ONCE + MAX_WAITING:
-            if shelf.latest is not None:
-                return shelf.latest
-            self._shelves.pop(key, None)
+        if entry.building is None and self._builds >= BUILDS_AT_ONCE + MAX_WAITING:
+            if entry.latest is not None:
+                return entry.latest
+            self._cached.pop(key, None)
             raise RequestError(503, "busy", "too many responses are waiting to be computed", hint="try again later")
-        return await asyncio.shield(shelf.building or self._start(key, shelf, version, build))
+        return await asyncio.shield(entry.building or self._start(key, entry, version, build))
 
-    def _start(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
-        shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
+    def _start(self, key: Hashable, entry: _CachedViews, version: str, build: Callable[[], Any]) -> asyncio.Task[View]:
+        entry.building = asyncio.create_task(self._build(key, entry, version, build))
         self._builds += 1
-        shelf.building.add_done_callback(self._has_ended)
-        return shelf.building
+        entry.building.add_done_callback(self._has_ended)
+        return entry.building
 
     def _has_ended(self, task: asyncio.Task[View]) -> None:
         self._builds -= 1
         if not task.cancelled():
             task.exception()  # retrieved, since the client may have disconnected
 
-    def _shelf(self, key: Hashable) -> _Shelf:
-        shelf = self._shelves.setdefault(key, _Shelf())
-        self._shelves.move_to_end(key)
-        return shelf
+    def _entry(self, key: Hashable) -> _CachedViews:
+        entry = self._cached.setdefault(key, _CachedViews())
+        self._cached.move_to_end(key)
+        return entry
 
     def _make_room(self) -> None:
         """Evict the least recently used views, but keep the last one."""
-        rows = sum(shelf.rows for shelf in self._shelves.values())
-        while len(self._shelves) > 1 and (len(self._shelves) > MAX_VIEWS or rows > MAX_ROWS):
-            _, oldest = self._shelves.popitem(last=False)
+        rows = sum(entry.rows for entry in self._cached.values())
+        while len(self._cached) > 1 and (len(self._cached) > MAX_VIEWS or rows > MAX_ROWS):
+            _, oldest = self._cached.popitem(last=False)
             rows -= oldest.rows
 
-    async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+    async def _build(self, key: Hashable, entry: _CachedViews, version: str, build: Callable[[], Any]) -> View:
         redaction = Redaction()
 
         def built() -> tuple[Any, str]:  # Any: each route has its own result
@@ -219,17 +219,17 @@ class Views:
             limited = partial(_within, BUILD_SECONDS, built)
             (result, after), seconds = await anyio.to_thread.run_sync(_timed, limited, limiter=self._limiter)
         except BaseException:
-            if shelf.latest is None:  # names that there are not must not push out what there is
-                self._shelves.pop(key, None)
+            if entry.latest is None:  # names that there are not must not push out what there is
+                self._cached.pop(key, None)
             raise
         finally:
-            shelf.building = None
+            entry.building = None
         if after != version:  # of either version, or one between: other processes may have another list of that name
             version = f"{version}-{secrets.token_hex(4)}"
         view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result, redaction.summary)
-        shelf.put(view)
+        entry.put(view)
         self._make_room()
-        shelf.rests_until = self._clock() + max(MIN_IDLE_SECONDS, REST * seconds)
+        entry.rests_until = self._clock() + max(MIN_IDLE_SECONDS, REST * seconds)
         return view
 
 

@@ -1,4 +1,9 @@
-from ._bulk import Alongside as Alongside, alongside as alongside, insert_columns as insert_columns, look_up as look_up
+from ._bulk import (
+    BackgroundWriter as BackgroundWriter,
+    background_writer as background_writer,
+    insert_columns as insert_columns,
+    look_up as look_up,
+)
 from ._rows import (
     KeptVersion as KeptVersion,
     ModelVersion as ModelVersion,

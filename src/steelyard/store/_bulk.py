@@ -22,7 +22,7 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-class Alongside:
+class BackgroundWriter:
     """Connection whose work runs in another thread, or immediately if there is none."""
 
     def __init__(self, connection: Connection, pool: ThreadPoolExecutor | None) -> None:
@@ -62,17 +62,17 @@ class Alongside:
 
 
 @contextmanager
-def alongside(connection: Connection, *, is_worth_it: bool = True) -> Iterator[Alongside]:
+def background_writer(connection: Connection, *, is_worth_it: bool = True) -> Iterator[BackgroundWriter]:
     """Lend the connection to a thread if that is worthwhile; all work is done when the block ends.
 
     When the block fails, what has not begun is left undone: the caller's transaction is not kept anyway.
     """
     if not is_worth_it:
-        yield Alongside(connection, None)
+        yield BackgroundWriter(connection, None)
         return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-writes")
     try:
-        lent = Alongside(connection, pool)
+        lent = BackgroundWriter(connection, pool)
         yield lent
         lent.finish()
     finally:

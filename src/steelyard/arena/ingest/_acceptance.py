@@ -50,7 +50,7 @@ from steelyard.arena.scoring._tallies import (
 )
 from steelyard.arena.scoring._task_state import EXTREMES, UNKNOWN_AT_ZERO, TaskState, load_task_states, save_task_states
 from steelyard.records import Rejected
-from steelyard.store import Alongside, alongside, insert_columns
+from steelyard.store import BackgroundWriter, background_writer, insert_columns
 from steelyard.store.schema import submissions
 
 LOWS, HIGHS = slice(0, 8, 2), slice(1, 8, 2)
@@ -177,7 +177,7 @@ ALONGSIDE_FROM = 200
 """Fewer rows than these are written before another thread has begun."""
 
 
-class Before(NamedTuple):
+class EarlierCounts(NamedTuple):
     """By task, the counts that medians depend on, as they were before anything came in."""
 
     iterations: dict[int, Counts]
@@ -262,10 +262,10 @@ def _write_new(
     arrivals: list[Arrival] = [(task_states[key], by_task[key]) for key in sorted(by_task)]  # the order of the rows
     # Read before anything is written: what has come in later must not be waited for.
     sizes = [(state, len(group)) for state, group in arrivals]
-    before = Before(*(read_middles(connection, sizes, field) for field in Before._fields))
+    before = EarlierCounts(*(read_middles(connection, sizes, field) for field in EarlierCounts._fields))
     receipts: dict[str, Receipt] = {}
     is_many = len(entries) >= ALONGSIDE_FROM
-    with alongside(connection, is_worth_it=is_many) as store:
+    with background_writer(connection, is_worth_it=is_many) as store:
         for part in _parts(arrivals):
             receipts |= _score_and_write(store, part, before, rules=rules, policy=policy, now=now)
         if is_many and meanwhile is not None:
@@ -288,7 +288,13 @@ def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
 
 
 def _score_and_write(
-    store: Alongside, arrivals: Sequence[Arrival], before: Before, *, rules: Rules, policy: Policy, now: int
+    store: BackgroundWriter,
+    arrivals: Sequence[Arrival],
+    before: EarlierCounts,
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
 ) -> dict[str, Receipt]:
     """Update the baselines, score and rank the entries, and write them with their events; return the receipts by id."""
     task_states = [state for state, _ in arrivals]
@@ -323,7 +329,9 @@ def _score_and_write(
     return dict(zip(columns["id"], receipts, strict=True))
 
 
-def _write_evaluation_events(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], now: int) -> None:
+def _write_evaluation_events(
+    store: BackgroundWriter, newcomers: Newcomers, receipts: Sequence[Receipt], now: int
+) -> None:
     """Put an event into the outbox for each evaluation, and another for each that needs a review."""
     events = {
         "task_key": newcomers.columns["task_key"],
@@ -342,7 +350,7 @@ def _write_evaluation_events(store: Alongside, newcomers: Newcomers, receipts: S
 
 
 def _score(
-    store: Alongside,
+    store: BackgroundWriter,
     task_states: Sequence[TaskState],
     columns: Mapping[str, Sequence[Any]],
     groups: Groups,
@@ -374,7 +382,7 @@ def _score(
 
 
 def _tally(
-    store: Alongside,
+    store: BackgroundWriter,
     task_states: Sequence[TaskState],
     columns: Mapping[str, Sequence[Any]],
     groups: Groups,
@@ -411,7 +419,7 @@ def _tally(
 
 
 def _lost_top_ranks(
-    store: Alongside, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
+    store: BackgroundWriter, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
 ) -> tuple[list[Change], StoredRows | None]:
     """Return the tasks in which earlier submissions may have lost one of the top ranks, and these submissions.
 

@@ -15,7 +15,7 @@ import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena._answer_parts import FilesKept
+from steelyard.arena._answer_parts import StoredFiles
 from steelyard.arena.scoring._baseline import default_bounds
 from steelyard.arena.scoring._rules import Rules
 from steelyard.arena.scoring._task_state import KEYS_PER_QUERY, StoredTask
@@ -119,10 +119,10 @@ def kept_digests(connection: Connection, key: int) -> list[tuple[str, str, str]]
     return [(row.folder, row.path, row.sha256) for row in connection.execute(wanted)]
 
 
-def files_kept(connection: Connection, key: int) -> FilesKept | None:
+def files_kept(connection: Connection, key: int) -> StoredFiles | None:
     """How many files are kept of the task, and their digest; None when there are none."""
     digests = kept_digests(connection, key)
-    return FilesKept(len(digests), hashlib.sha256(msgspec.json.encode(digests)).hexdigest()) if digests else None
+    return StoredFiles(len(digests), hashlib.sha256(msgspec.json.encode(digests)).hexdigest()) if digests else None
 
 
 class KeptFiles:

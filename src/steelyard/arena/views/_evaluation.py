@@ -55,7 +55,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
             rules = read_rules_history(connection, stored_task.key).of(stored_task.key, row["ordinal"]).rules
             excluded = decisions_after(logged for logged in log if logged.after_n <= counted).excluded
         community = weights_in_force(connection, arena.rules)
-        made_by = Makers(counted, frozenset(excluded))
+        made_by = BaselineSubmissions(counted, frozenset(excluded))
         sources = {
             **_INPUT_SOURCES,
             **_sources_of_bounds(connection, stored_task, base, made_by, least=rules.baseline.submissions),
@@ -105,7 +105,7 @@ _INPUT_SOURCES = {
 }
 
 
-class Makers(NamedTuple):
+class BaselineSubmissions(NamedTuple):
     """The submissions of a task that a baseline was made from."""
 
     up_to: int | None
@@ -120,7 +120,7 @@ class Makers(NamedTuple):
 
 
 def _sources_of_bounds(
-    connection: Connection, stored_task: StoredTask, base: RowMapping, made_by: Makers, *, least: int
+    connection: Connection, stored_task: StoredTask, base: RowMapping, made_by: BaselineSubmissions, *, least: int
 ) -> dict[str, str]:
     """For each bound, whether submissions set it or it is a default, and whose."""
     sources = dict.fromkeys(BaselineBounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
@@ -33,15 +33,6 @@ WORKING = 3
 _ROWS_TRIED = 20_000
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """Engine with its findings."""
-
-    name: str
-    """local, duckdb, or spark."""
-    findings: tuple[Finding, ...] = ()
 
 
 def check_engine(engine: object) -> None:

@@ -15,7 +15,7 @@ from msgspec import structs
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
 from steelyard.questions.analysis._intervals import exponential, holds, of_figure
-from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, half_names
+from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, ratio_part_names
 from steelyard.records import Missing
 from steelyard.statistics import (
     LEVEL,
@@ -146,7 +146,7 @@ class Difference:
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:
     """The paired difference of one metric between two sets of runs."""
     declared = catalog()[metric]
-    names = half_names(metric) if declared.is_ratio else (metric,)
+    names = ratio_part_names(metric) if declared.is_ratio else (metric,)
     if not (samples.attempted(a) & samples.attempted(b)).any():
         return _nothing(metric, NO_COMMON_TASK, options)
     for name in names:
@@ -234,8 +234,10 @@ def _mean_difference(
     evenly = _evenly_weighted(samples, sides, common)
     contributions = gaps
     if not evenly:
-        halves = [(side.weighted(samples.weight_by)[common], side.weights(samples.weight_by)[common]) for side in sides]
-        contributions = linearized(*halves[1]) - linearized(*halves[0])
+        ratio_parts = [
+            (side.weighted(samples.weight_by)[common], side.weights(samples.weight_by)[common]) for side in sides
+        ]
+        contributions = linearized(*ratio_parts[1]) - linearized(*ratio_parts[0])
     quantum = _quantum(metric, attempts)
     found = _test(metric, contributions, quantum, options)
     delta = cliffs_delta(a, b)

@@ -335,7 +335,7 @@ def why_no_estimate(declared: Metric) -> str:
 
 def ratio_interval(
     declared: Metric,
-    halves: tuple[Floats, Floats],
+    ratio_parts: tuple[Floats, Floats],
     tasks: Ints,
     figure: float | None,
     *,
@@ -347,8 +347,8 @@ def ratio_interval(
 
     Where tasks count once, each is taken by its means.
     """
-    known = ~np.isnan(halves[0])
-    above, below, tasks = halves[0][known], halves[1][known], tasks[known]
+    known = ~np.isnan(ratio_parts[0])
+    above, below, tasks = ratio_parts[0][known], ratio_parts[1][known], tasks[known]
     if method not in ("auto", "fieller", "mover-r", "percentile", "bca"):
         return None
     if np.any(np.abs([above, below]) > TOO_LARGE):

@@ -57,7 +57,7 @@ class Samples:
     """Which of them each run attempted."""
     values: Mapping[str, Floats | Missing]
     """For each metric a value a run, NaN where it is missing; Missing where no run can have one. A ratio of means has
-    its two halves and its inputs instead, in the runs that have all of them."""
+    its two parts and its inputs instead, in the runs that have all of them."""
     profile: Profile
     """Whose constants formulas take."""
     weight_by: WeightBy = "tasks"
@@ -124,7 +124,7 @@ class Samples:
         if not declared.is_ratio:
             return reduced(metric)
         if metric in self.moved:
-            above, below = (reduced(name) for name in half_names(metric))
+            above, below = (reduced(name) for name in ratio_part_names(metric))
             return np.asarray(np.divide(above, below, out=np.full(size, np.inf), where=below != 0), dtype=float)
         inputs = {name: reduced(f"{metric} {name}", spec.reduce or "mean") for name, spec in declared.inputs.items()}
         constants = constants_of(declared, self.profile)
@@ -132,7 +132,7 @@ class Samples:
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
-        name = half_names(metric)[0] if catalog()[metric].is_ratio else metric
+        name = ratio_part_names(metric)[0] if catalog()[metric].is_ratio else metric
         column = self.values[name]
         if isinstance(column, Missing):
             return self
@@ -157,7 +157,7 @@ def _ratio(declared: Metric, means: Mapping[str, float], constants: Mapping[str,
     return np.nan if isinstance(value, Missing) else value
 
 
-def half_names(metric: str) -> tuple[str, str]:
+def ratio_part_names(metric: str) -> tuple[str, str]:
     """Return the sample names of the numerator and denominator of a ratio of means."""
     return f"{metric} above", f"{metric} below"
 
@@ -165,22 +165,22 @@ def half_names(metric: str) -> tuple[str, str]:
 def ratio_columns(
     declared: Metric, columns: Mapping[str, Floats | Missing], profile: Profile
 ) -> dict[str, Floats | Missing]:
-    """The halves and the inputs of a ratio of means, by the names that samples hold them under."""
-    above, below = half_names(declared.name)
+    """The parts and the inputs of a ratio of means, by the names that samples hold them under."""
+    above, below = ratio_part_names(declared.name)
     inputs = complete_inputs(declared, columns)
     names = [f"{declared.name} {name}" for name in declared.inputs]
     if isinstance(inputs, Missing):
         return dict.fromkeys([above, below, *names], inputs)
-    halves = _halves(declared, inputs, profile)
-    return {above: halves[0], below: halves[1], **dict(zip(names, inputs.values(), strict=True))}
+    ratio_parts = _ratio_parts(declared, inputs, profile)
+    return {above: ratio_parts[0], below: ratio_parts[1], **dict(zip(names, inputs.values(), strict=True))}
 
 
-def complete_halves(
+def complete_ratio_parts(
     declared: Metric, columns: Mapping[str, Floats | Missing], profile: Profile
 ) -> tuple[Floats, Floats] | Missing:
     """Return the numerator and denominator of a ratio of means; NaN in runs with missing inputs."""
     inputs = complete_inputs(declared, columns)
-    return inputs if isinstance(inputs, Missing) else _halves(declared, inputs, profile)
+    return inputs if isinstance(inputs, Missing) else _ratio_parts(declared, inputs, profile)
 
 
 def complete_inputs(declared: Metric, columns: Mapping[str, Floats | Missing]) -> dict[str, Floats] | Missing:
@@ -195,8 +195,8 @@ def complete_inputs(declared: Metric, columns: Mapping[str, Floats | Missing]) -
     return {name: np.where(complete, column, np.nan) for name, column in inputs.items()}
 
 
-def _halves(declared: Metric, inputs: Mapping[str, Floats], profile: Profile) -> tuple[Floats, Floats]:
-    above, below = declared.halves(inputs, constants_of(declared, profile))
+def _ratio_parts(declared: Metric, inputs: Mapping[str, Floats], profile: Profile) -> tuple[Floats, Floats]:
+    above, below = declared.ratio_parts(inputs, constants_of(declared, profile))
     unknown = np.isnan(next(iter(inputs.values())))
     return np.where(unknown, np.nan, above), np.where(unknown, np.nan, below)
 
@@ -418,15 +418,15 @@ def scores_of(
             method=method,
             level=level,
         )["mean"]
-    above, below = (samples.known(name) for name in half_names(metric))
+    above, below = (samples.known(name) for name in ratio_part_names(metric))
     assert not isinstance(above, Missing)
     assert not isinstance(below, Missing)
     intervals = []
     for place in range(size):
         own = groups == place
-        halves, tasks, figure = (above[own], below[own]), samples.tasks[own], float(figures[place])
+        ratio_parts, tasks, figure = (above[own], below[own]), samples.tasks[own], float(figures[place])
         interval = ratio_interval(
-            declared, halves, tasks, figure, weight_by=samples.weight_by, method=method, level=level
+            declared, ratio_parts, tasks, figure, weight_by=samples.weight_by, method=method, level=level
         )
         assert interval is not None  # callers ask for methods that are for ratios too
         intervals.append(interval)

@@ -12,7 +12,7 @@ from steelyard import pages  # its names are imported on first use
 from steelyard.arena import (
     Arena,
     CombinationBaseline,
-    FilesKept,
+    StoredFiles,
     combination_baselines,
     criteria_text,
     files_kept,
@@ -41,7 +41,7 @@ class TaskDetails(ArenaAnswer, frozen=True, kw_only=True):
     rows: ClassVar[Rows] = Rows(keep=("submissions", "baseline_version", "baseline", "breakdown"))
 
     task: Task
-    files: FilesKept | None
+    files: StoredFiles | None
     """Task files in the store; None if there are none."""
     submissions: int
     baseline_version: int

@@ -29,7 +29,7 @@ _MEANINGS = {
     "agent_speedups": "Speedup of the agent's code, for each included benchmark.",
     "oracle_speedups": "Speedup of the reference solution, for each included benchmark.",
 }
-Known = Mapping[str, Any]  # Any: numbers and lists of them
+KnownValues = Mapping[str, Any]  # Any: numbers and lists of them
 
 
 def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> Explanation:
@@ -52,7 +52,7 @@ def explain_row(inputs: Measurable, options: ExplainOptions, wanted: str) -> Exp
     )
 
 
-def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[str, Known]]:
+def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[str, KnownValues]]:
     if isinstance(result, Repeatability):
         for prompt in result.prompts:
             yield prompt.prompt, _of_prompt(prompt)
@@ -66,7 +66,7 @@ def _rows(result: Repeatability | SpeedupResult, kind: str) -> Iterator[tuple[st
             yield f"{id_}, {name}", benchmark_figures(msgspec.to_builtins(speedups))
 
 
-def _of_prompt(prompt: PromptResult) -> Known:
+def _of_prompt(prompt: PromptResult) -> KnownValues:
     return {
         "signatures": [sample.signature_pre for sample in prompt.samples],
         "digests": [sample.digest for sample in prompt.samples],
@@ -77,7 +77,7 @@ def _of_prompt(prompt: PromptResult) -> Known:
     }
 
 
-def _of_attempt(attempt: SpeedupAttempt) -> Known:
+def _of_attempt(attempt: SpeedupAttempt) -> KnownValues:
     counted = [each for each in attempt.per_benchmark_speedups.values() if each.agent_speedup is not None]
     figures: dict[str, Any] = {  # Any: numbers, flags and lists
         "pass_rate": attempt.success,
@@ -90,7 +90,7 @@ def _of_attempt(attempt: SpeedupAttempt) -> Known:
     return figures | {name: Missing(reason) for name, reason in attempt.missing.items()}
 
 
-def _tree(name: str, known: Known, constants: Mapping[str, float]) -> ExplainedValue:
+def _tree(name: str, known: KnownValues, constants: Mapping[str, float]) -> ExplainedValue:
     declared = catalog()[name] if name in catalog() else None  # noqa: SIM401 # an unknown name is no KeyError
     value = known.get(declared.mean_of if declared is not None and declared.mean_of else name)
     shown = Missing("unknown") if value is None else value
@@ -109,7 +109,7 @@ def _tree(name: str, known: Known, constants: Mapping[str, float]) -> ExplainedV
     )
 
 
-def _one_of(rows: Mapping[str, Known], wanted: str, kind: str) -> str:
+def _one_of(rows: Mapping[str, KnownValues], wanted: str, kind: str) -> str:
     if wanted in rows:
         return wanted
     starts = [id_ for id_ in rows if id_.startswith(wanted)]

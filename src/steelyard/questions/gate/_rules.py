@@ -21,8 +21,8 @@ from steelyard.questions.analysis import (
     Samples,
     StatisticsOptions,
     difference,
-    half_names,
     linearized,
+    ratio_part_names,
     scores_of,
     with_fills,
 )
@@ -462,7 +462,7 @@ def _level_filled(
 def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOptions) -> RuleEstimate:
     """The candidate's own figure over all its tasks, with the interval that `measure` gives it."""
     declared, groups = catalog()[rule.metric], np.where(candidate, 0, -1)
-    name = half_names(rule.metric)[0] if declared.is_ratio else rule.metric
+    name = ratio_part_names(rule.metric)[0] if declared.is_ratio else rule.metric
     values = samples.known(name)
     if isinstance(values, Missing):
         interval = no_interval(values.reason, method=options.method, n=0, clusters=0, level=options.level)
@@ -475,9 +475,9 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     by_task = samples.by_task(name, candidate)
     means = by_task.mean[by_task.usable]
     if declared.is_ratio:
-        bottoms = samples.by_task(half_names(rule.metric)[1], candidate)
-        halves = [part.weighted(samples.weight_by)[by_task.usable] for part in (by_task, bottoms)]
-        contributions = linearized(*halves) if halves[1].any() else None
+        bottoms = samples.by_task(ratio_part_names(rule.metric)[1], candidate)
+        ratio_parts = [part.weighted(samples.weight_by)[by_task.usable] for part in (by_task, bottoms)]
+        contributions = linearized(*ratio_parts) if ratio_parts[1].any() else None
     else:
         contributions = means
     finite = contributions is not None and np.isfinite(contributions).all()

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.questions.analysis import Mask, Samples, half_names
+from steelyard.questions.analysis import Mask, Samples, ratio_part_names
 from steelyard.questions.matrix._answer import MatrixCell, MatrixTask, TaskOrder
 from steelyard.records import exact_mean
 from steelyard.statistics import Floats, Ints
@@ -67,7 +67,7 @@ def _cell(value: float, *, tried: int, known: int, errored: int) -> MatrixCell |
 
 def _counted(samples: Samples, metric: str, cells: Ints, space: int) -> Ints:
     """How many runs of each cell have a value; of a ratio of means, all of its inputs."""
-    name = half_names(metric)[0] if catalog()[metric].is_ratio else metric
+    name = ratio_part_names(metric)[0] if catalog()[metric].is_ratio else metric
     column = samples.values[name]
     assert isinstance(column, np.ndarray), "metrics without values are rejected earlier"
     return np.bincount(cells[~np.isnan(column)], minlength=space)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from steelyard.formatting import bounds_text, interval_name
 from steelyard.metrics import Engine, Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.questions.analysis import METHODS, complete_halves, group_intervals, ratio_interval, why_no_estimate
+from steelyard.questions.analysis import METHODS, complete_ratio_parts, group_intervals, ratio_interval, why_no_estimate
 from steelyard.questions.measure import Group, GroupValue, Statistics
 from steelyard.records import Finding, Missing
 from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval
@@ -108,10 +108,12 @@ def _ratios(
         reason = why_no_estimate(declared)
         none = [no_interval(reason, method=method, n=int(n), clusters=0, level=level) for n in sizes]
         return list(none) if method == "auto" else [None] * size
-    halves = complete_halves(declared, engine.values(list(dict.fromkeys(declared.needs.values()))), engine.profile)
-    if isinstance(halves, Missing):
+    ratio_parts = complete_ratio_parts(
+        declared, engine.values(list(dict.fromkeys(declared.needs.values()))), engine.profile
+    )
+    if isinstance(ratio_parts, Missing):
         return [None] * size
-    above, below = halves
+    above, below = ratio_parts
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=size))
     return [
@@ -123,7 +125,7 @@ def _ratios(
 def _ratio(
     engine: Engine,
     declared: Metric,
-    halves: tuple[Floats, Floats],
+    ratio_parts: tuple[Floats, Floats],
     tasks: Ints,
     group: Group,
     *,
@@ -132,7 +134,7 @@ def _ratio(
 ) -> Interval | None:
     shown = group.metrics[declared.name]
     figure = shown.value if isinstance(shown, GroupValue) else None
-    if figure is not None and np.isfinite(figure) and not np.nansum(np.abs(halves[1])):
+    if figure is not None and np.isfinite(figure) and not np.nansum(np.abs(ratio_parts[1])):
         reason = "the denominator is 0, so the value is set by convention and is not an estimate"
-        return no_interval(reason, method=method, n=int(np.isfinite(halves[1]).sum()), clusters=0, level=level)
-    return ratio_interval(declared, halves, tasks, figure, weight_by=engine.weight_by, method=method, level=level)
+        return no_interval(reason, method=method, n=int(np.isfinite(ratio_parts[1]).sum()), clusters=0, level=level)
+    return ratio_interval(declared, ratio_parts, tasks, figure, weight_by=engine.weight_by, method=method, level=level)

@@ -157,7 +157,7 @@ def _standing(
         direction * field.figures,
         order=options.order,
         options=judging,
-        halves=field.halves,
+        ratio_parts=field.ratio_parts,
         permuted=lambda: significant_by_permutation(
             samples, field.groups, declared.name, field.common, size=field.size, options=judging
         ),

@@ -22,8 +22,8 @@ from steelyard.questions.analysis import (
     StatisticsOptions,
     TaskMeans,
     gap_of,
-    half_names,
     linearized,
+    ratio_part_names,
     runs_to_permute,
     scores_of,
 )
@@ -73,13 +73,13 @@ def estimate_ranks(
     *,
     order: Order,
     options: StatisticsOptions,
-    halves: tuple[Floats, Floats] | None = None,
+    ratio_parts: tuple[Floats, Floats] | None = None,
     permuted: Callable[[], Mask | None] = lambda: None,
 ) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
-    `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
-    numerator and denominator. `permuted` returns the pairs that differ by a permutation test, where attempts are
+    `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `ratio_parts`
+    holds numerator and denominator. `permuted` returns the pairs that differ by a permutation test, where attempts are
     unequal: a pair must be shown by both tests.
     """
     agents = scores.shape[1]
@@ -97,10 +97,10 @@ def estimate_ranks(
         by_task = strengths_by_task(scores)
         better, test = _significant_means(by_task, options)
         figures = np.round([mean_of(column) for column in by_task.T], 9)
-    elif halves is None:
+    elif ratio_parts is None:
         better, test = _significant_means(scores, options)
     else:
-        better, test = _significant_ratios(scores, halves, options)
+        better, test = _significant_ratios(scores, ratio_parts, options)
     differ = permuted() if better.any() else None
     if differ is not None:
         better, test = better & differ, f"{test}; permutation of runs"
@@ -114,13 +114,15 @@ def _significant_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask
     return better, "sign-flip max-t, step-down"
 
 
-def _significant_ratios(scores: Floats, halves: tuple[Floats, Floats], options: StatisticsOptions) -> tuple[Mask, str]:
+def _significant_ratios(
+    scores: Floats, ratio_parts: tuple[Floats, Floats], options: StatisticsOptions
+) -> tuple[Mask, str]:
     """The same of ratios of means, by swaps with Holm's correction; too many pairs for that are tested as means."""
     pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     draws = max(options.resamples, 50 * len(pairs))
     if len(pairs) * draws * len(scores) > MAX_SWAPS:
         return _significant_means(scores, options)
-    shown = holm(_swap_tests(halves, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
+    shown = holm(_swap_tests(ratio_parts, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
     means = [mean_of(column) for column in scores.T]
     better = np.zeros((len(means), len(means)), dtype=bool)
     for (first, other), yes in zip(pairs, shown, strict=True):
@@ -129,9 +131,11 @@ def _significant_ratios(scores: Floats, halves: tuple[Floats, Floats], options: 
     return better, "swap, Holm"
 
 
-def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], *, draws: int, seed: int) -> Floats:
+def _swap_tests(
+    ratio_parts: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], *, draws: int, seed: int
+) -> Floats:
     """The p-value of each pair's difference of ratios; 1 where it cannot be tested."""
-    above, below = halves
+    above, below = ratio_parts
     sides = [(above[:, place], below[:, place]) for place in range(above.shape[1])]
     tested = [swap_ratios(sides[first], sides[other], resamples=draws, seed=seed) for first, other in pairs]
     return np.array([1.0 if p_value is None else p_value for p_value in tested])
@@ -191,7 +195,7 @@ class Entrants:
     figures: Floats
     """Each competitor's own figure over the common tasks, as it is weighted."""
     findings: tuple[Finding, ...]
-    halves: tuple[Floats, Floats] | None = None
+    ratio_parts: tuple[Floats, Floats] | None = None
     """Numerator and denominator of a ratio of means, in the same rows and columns."""
 
     @property
@@ -208,7 +212,7 @@ def enter(
     samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_task_coverage: float
 ) -> Entrants:
     """Select the groups with enough tasks; findings name the others."""
-    names = half_names(metric) if catalog()[metric].is_ratio else (metric,)
+    names = ratio_part_names(metric) if catalog()[metric].is_ratio else (metric,)
     for name in names:
         values = samples.known(name)
         if isinstance(values, Missing):
@@ -227,7 +231,7 @@ def enter(
             hint=f"raise {option('min_task_coverage')} to exclude groups with few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
-    scores, halves = np.column_stack([means[place].mean[common] for place in kept]), None
+    scores, ratio_parts = np.column_stack([means[place].mean[common] for place in kept]), None
     uneven = samples.weight_by == "runs" and any(np.ptp(means[place].known[common]) > 0 for place in kept)
     if len(names) > 1 or uneven:
         below_of = samples.by_group(names[1], codes, len(keys)) if len(names) > 1 else None
@@ -237,13 +241,13 @@ def enter(
         kept = _where(kept, divides, holds=True)
         if not kept:
             raise NoValidInputError(f"cannot rank on {metric}: the denominator is zero for every group")
-        halves = above[:, divides], below[:, divides]
-        scores = linearized(*halves)
+        ratio_parts = above[:, divides], below[:, divides]
+        scores = linearized(*ratio_parts)
     renumbered = np.full(len(keys), -1, dtype=np.int64)
     renumbered[kept] = np.arange(len(kept))
     groups = renumbered[codes]
     figures = samples.figures(metric, np.where(common[samples.tasks], groups, -1), len(kept))
-    return Entrants(tuple(keys[place] for place in kept), groups, common, scores, figures, tuple(findings), halves)
+    return Entrants(tuple(keys[place] for place in kept), groups, common, scores, figures, tuple(findings), ratio_parts)
 
 
 def _halves_on_tasks(
@@ -334,7 +338,7 @@ def significant_by_permutation(
     permutation and count as different; None if all pairs are such. A sign-flip test over tasks is not valid for the
     others, since the mean of many attempts and a single value have different distributions.
     """
-    names = half_names(metric) if catalog()[metric].is_ratio else (metric,)
+    names = ratio_part_names(metric) if catalog()[metric].is_ratio else (metric,)
     known = np.stack([means.known[common] for means in samples.by_group(names[0], groups, size)])
     pairs = [(i, j) for i, j in itertools.combinations(range(size), 2) if np.any(known[i] != known[j])]
     if not pairs:

@@ -430,7 +430,7 @@ def _inlined(block: Block) -> Iterator[Replacement]:
         return
     if is_pure(value) and is_pure(spot) and _is_always_read(spot, name):
         changed = copy.deepcopy(here[1])
-        _Put(name, value).visit(changed)
+        _Substitution(name, value).visit(changed)
         yield 2, [changed]
 
 
@@ -449,7 +449,7 @@ def _is_always_read(expression: ast.expr, name: str) -> bool:
     return True
 
 
-class _Put(ast.NodeTransformer):
+class _Substitution(ast.NodeTransformer):
     def __init__(self, name: str, value: ast.expr) -> None:
         self.name, self.value = name, value
 

@@ -26,7 +26,7 @@ from steelyard.questions.repeatability._source_code import PYTHON, language_name
 from steelyard.sandbox import Isolation, IsolationName, Limits, SandboxResult
 
 
-class Foreign:
+class ForeignValue:
     """A returned value of a type that no contract can expect; it equals nothing."""
 
     __slots__ = ("kind",)
@@ -58,7 +58,7 @@ def decode(value: Any) -> Any:  # Any: JSON as the harness wrote it; a Python va
         return sorted((decode(item) for item in content), key=repr)
     if kind == "dict":
         return {_key(decode(key)): decode(item) for key, item in content}
-    return Foreign(str(kind))
+    return ForeignValue(str(kind))
 
 
 def _key(key: Any) -> Any:

@@ -136,7 +136,7 @@ def _is_same(tokens: Tokens, last: Tokens | None) -> bool:
     return last is None or (tokens.input_tokens, tokens.output_tokens) == (last.input_tokens, last.output_tokens)
 
 
-class Trouble(msgspec.Struct):
+class ErrorInfo(msgspec.Struct):
     """Why a turn failed."""
 
     message: str | None = None
@@ -172,7 +172,7 @@ class Payload(msgspec.Struct):
     parent_thread_id: str | None = None
     source: Any = None  # Any: a word, or an object that names the parent of a subagent
     reason: Any = None  # Any: why a turn was aborted
-    error: Trouble | str | None = None
+    error: ErrorInfo | str | None = None
     message: msgspec.Raw = msgspec.Raw()
     kind: msgspec.Raw = msgspec.field(name="codex_error_info", default=msgspec.Raw())
     thread_id: str | None = None
@@ -186,13 +186,13 @@ class Payload(msgspec.Struct):
     rate_limits: Any = None  # Any: what the provider says of its limits
     success: Any = None  # Any: whether a patch was applied
 
-    def trouble(self) -> Trouble:
+    def trouble(self) -> ErrorInfo:
         """Decode an `error` event."""
         try:
             message, kind = (msgspec.json.decode(part) if bytes(part) else None for part in (self.message, self.kind))
         except JSON_ERRORS:
-            return Trouble()
-        return Trouble(message if isinstance(message, str) else None, kind)
+            return ErrorInfo()
+        return ErrorInfo(message if isinstance(message, str) else None, kind)
 
 
 class SpawnResult(msgspec.Struct):
@@ -293,7 +293,6 @@ class Thread:
     """Calls that start subagents."""
     spawned: dict[str, None] = field(default_factory=dict)
     """The subagents' threads."""
-    legacy: bool = False
     ordinals: set[int] = field(default_factory=set)
     """The numbers that newer clients give the lines."""
     is_begun: bool = False
@@ -383,7 +382,6 @@ class Thread:
     def _legacy(self, line: Line | StepLine) -> None:
         if self.id is None and line.id and line.type is None:
             self.id = line.id
-            self.legacy = True
         elif line.type in TOOL_CALLS:
             self.tools[line.call_id or line.id or f"line {len(self.tools)}"] = None
 
@@ -433,7 +431,7 @@ class Thread:
             self.lost = self.lost or trouble.word in LOST
         elif event.type == "task_complete":
             self.is_turn_open = False
-            if isinstance(event.error, Trouble):
+            if isinstance(event.error, ErrorInfo):
                 self.failure = event.error.failure()
                 self.lost = self.lost or event.error.word in LOST
             elif not self.turn_failed:

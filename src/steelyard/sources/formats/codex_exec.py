@@ -56,7 +56,7 @@ class Item(msgspec.Struct):
     query: msgspec.Raw = ABSENT
 
 
-class Trouble(msgspec.Struct):
+class ErrorInfo(msgspec.Struct):
     """An error's words."""
 
     message: str | None = None
@@ -69,7 +69,7 @@ class Event(msgspec.Struct):
     thread_id: str | None = None
     item: Item | None = None
     usage: Tokens | None = None
-    error: Trouble | None = None
+    error: ErrorInfo | None = None
     message: str | None = None
 
 

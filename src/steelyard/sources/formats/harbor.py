@@ -139,7 +139,7 @@ class Verdict(msgspec.Struct):
     rewards: dict[str, float] | None = None
 
 
-class Trouble(msgspec.Struct):
+class ErrorInfo(msgspec.Struct):
     """An exception that ended a phase."""
 
     exception_type: str | None = None
@@ -150,7 +150,7 @@ class Step(msgspec.Struct):
     """One step of a task that has several; such trials state tokens and handled exceptions here alone."""
 
     agent_result: AgentResult | None = None
-    exception_info: Trouble | None = None
+    exception_info: ErrorInfo | None = None
     agent_execution: Span | None = None
 
 
@@ -165,7 +165,7 @@ class Trial(msgspec.Struct, kw_only=True):
     agent_info: AgentInfo | None = None
     agent_result: AgentResult | None = None
     verifier_result: Verdict | None = None
-    exception_info: Trouble | None = None
+    exception_info: ErrorInfo | None = None
     started_at: str | None = None
     finished_at: str | None = None
     agent_execution: Span | None = None

@@ -100,7 +100,7 @@ class Transcript(msgspec.Struct):
     events: list[Event] = []
 
 
-class Trouble(msgspec.Struct):
+class ErrorInfo(msgspec.Struct):
     """Why a sample broke off."""
 
     message: str | None = None
@@ -125,8 +125,8 @@ class Sample(msgspec.Struct, kw_only=True):
     events: list[Event] = []
     transcript: Transcript | None = None
     output: Output | None = None
-    error: Trouble | None = None
-    limit: Trouble | None = None
+    error: ErrorInfo | None = None
+    limit: ErrorInfo | None = None
     started_at: str | None = None
     completed_at: str | None = None
     total_time: float | None = None
@@ -348,8 +348,8 @@ class StepSample(msgspec.Struct, kw_only=True):
     epoch: int = 1
     messages: list[dict[str, Any]] = []  # Any: JSON values
     events: list[dict[str, Any]] = []  # Any: JSON values
-    error: Trouble | None = None
-    limit: Trouble | None = None
+    error: ErrorInfo | None = None
+    limit: ErrorInfo | None = None
 
 
 class StepLog(msgspec.Struct, kw_only=True):

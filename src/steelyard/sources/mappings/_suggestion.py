@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import Found, files_below, files_in, packing
+from steelyard.files import FoundFile, files_below, files_in, packing
 from steelyard.formatting import counted
 from steelyard.records import Rejected, Run
 from steelyard.scratch import scratch_folder
@@ -151,13 +151,13 @@ def _tables(paths: Sequence[Path], scratch: Path) -> tuple[list[_Table], list[st
     ignored: list[str] = []
     waiting = [*files_below(paths, scratch)]
     for round_number in range(MAX_ARCHIVE_DEPTH.most + 1):
-        archives: list[Found] = []
+        archives: list[FoundFile] = []
         for item in waiting:
             if isinstance(item, Rejected):
                 ignored.append(f"{item.path}: {item.reason}")
-            elif isinstance(item, Found) and packing(item.path):
+            elif isinstance(item, FoundFile) and packing(item.path):
                 archives.append(item)
-            elif isinstance(item, Found):
+            elif isinstance(item, FoundFile):
                 try:
                     found.append(_Table(item.path, item.shown, layout_of(item.path)))
                 except UnreadableFileError as error:

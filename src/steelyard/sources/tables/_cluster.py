@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import msgspec
 
 from steelyard.errors import UsageError
-from steelyard.files import Found, content_of, file_repeated, files_below, files_in
+from steelyard.files import FoundFile, content_of, file_repeated, files_below, files_in
 from steelyard.records import NO_LABELS, Finding, Labels, Rejected
 from steelyard.scratch import scratch_folder
 from steelyard.settings import is_stdin
@@ -105,8 +105,8 @@ TASK_FILES = 256
 """Maximum number of files that one task reads."""
 
 
-class How(NamedTuple):
-    """How files are read."""
+class ReadSettings(NamedTuple):
+    """Settings with which files are read."""
 
     format: str | None
     mapping: Mapping | None
@@ -114,7 +114,9 @@ class How(NamedTuple):
     labels: Labels = NO_LABELS
 
 
-def gathered_on(cluster: Cluster, paths: Sequence[Path], how: How, counted: GatheringCount) -> Iterator[Gathered]:
+def gathered_on(
+    cluster: Cluster, paths: Sequence[Path], how: ReadSettings, counted: GatheringCount
+) -> Iterator[Gathered]:
     """The runs of all files below the paths, what was rejected, and findings, in the order of a local reading.
 
     The paths are those that workers see; one that is relative is taken from the folder that this process works in.
@@ -168,14 +170,14 @@ def _tasks(jobs: Iterable[FileJob]) -> Iterator[Row]:
         yield Row(FILE, number, b"", msgspec.msgpack.encode(batch))
 
 
-def _count_files(rows: Iterator[Row], how: How, counted: GatheringCount, total: int) -> dict[bytes, str]:
+def _count_files(rows: Iterator[Row], how: ReadSettings, counted: GatheringCount, total: int) -> dict[bytes, str]:
     """Counts the files; gives those of our own records that are copies of one before, by their order."""
     done = 0
     contents: set[bytes] = set()
     repeated: dict[bytes, str] = {}
     for row in rows:
         seen = msgspec.msgpack.decode(row.value, type=ClusterFile)
-        file = Found(seen.path, seen.shown, seen.size, named=seen.named, alone=seen.alone)
+        file = FoundFile(seen.path, seen.shown, seen.size, named=seen.named, alone=seen.alone)
         counted.count(FileResult(0, seen.kind, seen.format), file)
         if seen.content is not None and seen.content in contents:
             repeated[row.order] = seen.shown
@@ -325,7 +327,7 @@ def walked_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]
             paths = [Path(text) for text in msgspec.json.decode(row.value, type=list[str])]
             for number, item in enumerate(files_below(paths, scratch)):
                 order = _number(number)
-                if isinstance(item, Found) and _is_text(item.shown):
+                if isinstance(item, FoundFile) and _is_text(item.shown):
                     job = FileJob(number, str(item.path), item.shown, item.size, item.named)
                     yield Row(FILE, 0, READING + order, msgspec.msgpack.encode(job))
                 elif isinstance(item, Finding):
@@ -339,7 +341,7 @@ def _is_text(name: str) -> bool:
     return name.isprintable() or name.encode("utf-8", "ignore").decode() == name
 
 
-def _name_rejected(file: Found) -> Rejected:
+def _name_rejected(file: FoundFile) -> Rejected:
     shown = os.fsencode(file.shown).decode("utf-8", "backslashreplace")
     return Rejected(path=shown, reason="a cluster cannot read a file whose name is not UTF-8", code="unreadable_file")
 
@@ -353,7 +355,7 @@ def read_rows(rows: Iterator[Row], reading: ReadingOnWorkers) -> Iterator[Row]:
         with _at(reading), scratch_folder() as scratch:
             worker = _Worker(reading, mapping, scratch)
             for job in _decode_jobs(row.value):
-                file = Found(job.path, job.shown, job.size, named=job.named)
+                file = FoundFile(job.path, job.shown, job.size, named=job.named)
                 yield from worker.file_rows(file, (job.number,))
 
 
@@ -364,7 +366,7 @@ class _Worker:
         self._format, self._labels, self._mapping, self._scratch = reading.format, reading.labels, mapping, scratch
         self._archives = 0
 
-    def file_rows(self, file: Found, numbers: tuple[int, ...]) -> Iterator[Row]:
+    def file_rows(self, file: FoundFile, numbers: tuple[int, ...]) -> Iterator[Row]:
         """Yield the rows of one file; the numbers are its place, in the archives around it first."""
         result = self._result(file)
         place = READING + bytes([len(numbers), 0]) + b"".join(map(_number, numbers))
@@ -393,12 +395,12 @@ class _Worker:
         elif result.kind == "archive":
             yield from self._inner_rows(file, numbers)
 
-    def _result(self, file: Found) -> FileResult:
+    def _result(self, file: FoundFile) -> FileResult:
         if self._mapping is not None:
             return mapped_result(0, file, self._mapping)
         return read_file(ReadJob(0, str(file.path), file.named, self._format))
 
-    def _own_rows(self, file: Found, name: str, place: bytes) -> Iterator[Row]:
+    def _own_rows(self, file: FoundFile, name: str, place: bytes) -> Iterator[Row]:
         batch: list[Gathered] = []
         number = 1
         for item in own_items(file, name, self._mapping):
@@ -409,7 +411,7 @@ class _Worker:
         if batch:
             yield Row(ITEMS, 0, place + _number(number), encode_items(batch))
 
-    def _inner_rows(self, archive: Found, numbers: tuple[int, ...]) -> Iterator[Row]:
+    def _inner_rows(self, archive: FoundFile, numbers: tuple[int, ...]) -> Iterator[Row]:
         self._archives += 1
         place = READING + bytes([len(numbers), 1]) + b"".join(map(_number, numbers))
         for number, inside in enumerate(files_in(archive, self._scratch / str(self._archives)), 1):
@@ -419,7 +421,7 @@ class _Worker:
                 yield from self.file_rows(inside, (*numbers, number))
 
 
-def _part_rows(parts: list[RunPart], file: Found, place: bytes) -> Iterator[Row]:
+def _part_rows(parts: list[RunPart], file: FoundFile, place: bytes) -> Iterator[Row]:
     content = content_of(file.path) if any(part.run.id is None for part in parts) else None
     node = digest_number(place)
     yield Row(PARTS, node, place, msgspec.msgpack.encode(_FileParts(file.shown, parts, content)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import Found, packing, rejected_file
+from steelyard.files import FoundFile, packing, rejected_file
 from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run
 from steelyard.sources.formats._catalog import log_format_named
 from steelyard.sources.formats._file_reader import FileResult
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Gathered = PlacedRun | Rejected | Finding
 
 
-def mapped_result(number: int, file: Found, mapping: Mapping) -> FileResult:
+def mapped_result(number: int, file: FoundFile, mapping: Mapping) -> FileResult:
     """Whether the mapping reads the file; its runs are streamed as our own records are."""
     from steelyard.sources.mappings._reader import takes  # makes some twenty classes that readers of logs do not need
 
@@ -36,12 +36,12 @@ def mapped_result(number: int, file: Found, mapping: Mapping) -> FileResult:
     return FileResult(number, "unknown")
 
 
-def shown_parts(result: FileResult, file: Found) -> list[RunPart]:
+def shown_parts(result: FileResult, file: FoundFile) -> list[RunPart]:
     """The parts of runs that a file gave."""
     return [_renamed_part(part, file) for part in result.parts] if file.depth else result.parts
 
 
-def shown_items(result: FileResult, file: Found) -> Iterator[Gathered]:
+def shown_items(result: FileResult, file: FoundFile) -> Iterator[Gathered]:
     """What else it gave: whole runs, what was rejected, and findings."""
     real = file.location
     renamed = file.depth > 0
@@ -58,7 +58,7 @@ def shown_items(result: FileResult, file: Found) -> Iterator[Gathered]:
             yield Rejected(path=file.shown, reason="the file is empty", code=EMPTY_FILE)
 
 
-def _not_recognized(file: Found) -> Rejected:
+def _not_recognized(file: FoundFile) -> Rejected:
     """Return the rejection of a file that the user named and no format recognizes."""
     from steelyard.sources.mappings._reader import (
         shipped_for,  # makes some twenty classes that readers of logs do not need
@@ -78,7 +78,7 @@ def _not_recognized(file: Found) -> Rejected:
     return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
 
 
-def _renamed_part(part: RunPart, file: Found) -> RunPart:
+def _renamed_part(part: RunPart, file: FoundFile) -> RunPart:
     scratch = str(file.path).removesuffix(file.shown.rpartition("!/")[2])
     shown = file.shown.rpartition("!/")[0] + "!/"
     owns = part.owns and (part.owns + "/").replace(scratch, shown).rstrip("/")
@@ -86,12 +86,12 @@ def _renamed_part(part: RunPart, file: Found) -> RunPart:
     return msgspec.structs.replace(part, run=_renamed_run(part.run, file), path=file.shown, owns=owns, notes=notes)
 
 
-def _renamed_run(run: Run, file: Found) -> Run:
+def _renamed_run(run: Run, file: FoundFile) -> Run:
     origin = run.source or Origin()
     return msgspec.structs.replace(run, source=msgspec.structs.replace(origin, path=file.shown))
 
 
-def _renamed_finding(finding: Finding, file: Found) -> Finding:
+def _renamed_finding(finding: Finding, file: FoundFile) -> Finding:
     places = tuple(
         msgspec.structs.replace(place, where=place.where and place.where.replace(str(file.path), file.shown))
         for place in finding.places
@@ -99,7 +99,7 @@ def _renamed_finding(finding: Finding, file: Found) -> Finding:
     return msgspec.structs.replace(finding, places=places)
 
 
-def own_items(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathered]:
+def own_items(file: FoundFile, name: str, mapping: Mapping | None) -> Iterator[Gathered]:
     """The runs in a file of our own records, or in one that the mapping reads, as they are read."""
     try:
         yield from _mapped_items(file, mapping) if mapping else _own_items(file, name)
@@ -109,7 +109,7 @@ def own_items(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathe
         yield Rejected(path=file.shown, reason=error.strerror or str(error), code="unreadable_file")
 
 
-def _own_items(file: Found, name: str) -> Iterator[Gathered]:
+def _own_items(file: FoundFile, name: str) -> Iterator[Gathered]:
     for item in log_format_named(name).read(file.path):
         if isinstance(item, PlacedRun):
             yield PlacedRun(item.run, file.shown, item.line, name)
@@ -119,7 +119,7 @@ def _own_items(file: Found, name: str) -> Iterator[Gathered]:
             yield item
 
 
-def _mapped_items(file: Found, mapping: Mapping) -> Iterator[Gathered]:
+def _mapped_items(file: FoundFile, mapping: Mapping) -> Iterator[Gathered]:
     from steelyard.sources.mappings._reader import MappedRun, read_mapped  # as above
 
     root = Path(str(file.path).removesuffix(file.shown.rpartition("!/")[2])) if file.depth else None

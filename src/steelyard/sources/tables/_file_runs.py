@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in
+from steelyard.files import FoundFile, SeenFiles, file_repeated, files_below, files_in
 from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Place, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
 from steelyard.sources.formats._catalog import log_format_named
@@ -80,7 +80,7 @@ class GatheringCount:
                 places=tuple(Place(where=path) for path in self._empty_of_runs),
             )
 
-    def count(self, result: FileResult, file: Found) -> None:
+    def count(self, result: FileResult, file: FoundFile) -> None:
         """One more file, and what it turned out to be."""
         if result.kind == "archive":
             self.archives += not file.alone
@@ -128,9 +128,12 @@ def gather(
     counted = tally if tally is not None else GatheringCount()
     with without_collection():
         if cluster is not None:
-            from steelyard.sources.tables._cluster import How, gathered_on  # only those who have a cluster need it
+            from steelyard.sources.tables._cluster import (
+                ReadSettings,
+                gathered_on,
+            )  # only those who have a cluster need it
 
-            yield from gathered_on(cluster, paths, How(format, mapping, progress, labels), counted)
+            yield from gathered_on(cluster, paths, ReadSettings(format, mapping, progress, labels), counted)
         else:
             yield from _gathered(paths, _Reading(format, mapping, workers, progress, labels), counted, own_records)
     reason = "unknown format" if format is None else f"not {format}"
@@ -204,10 +207,10 @@ def _gathered(
     shown: dict[Path, str] = {}
     copies: dict[str, str] = {}
     with scratch_folder() as scratch:
-        files: list[Found] = []
+        files: list[FoundFile] = []
         absent: list[Rejected] = []
         for item in files_below(paths, scratch):
-            if isinstance(item, Found):
+            if isinstance(item, FoundFile):
                 files.append(item)
             elif isinstance(item, Rejected):
                 absent.append(item)
@@ -246,12 +249,12 @@ def _gathered(
 class _Round:
     """One round over files; archives that it meets are for the next."""
 
-    files: Sequence[Found]
+    files: Sequence[FoundFile]
     how: _Reading
     tally: GatheringCount
-    archives: list[Found] = field(default_factory=list)
+    archives: list[FoundFile] = field(default_factory=list)
 
-    def results(self) -> Iterator[tuple[FileResult, Found]]:
+    def results(self) -> Iterator[tuple[FileResult, FoundFile]]:
         """Results in the order of the files, each as soon as those before it are there."""
         total = sum(file.size for file in self.files)
         early: dict[int, FileResult] = {}
@@ -276,7 +279,7 @@ class _Round:
         jobs = [(ReadJob(n, file.location, file.named, format_name), file.size) for n, file in enumerate(self.files)]
         return read_files(jobs, workers=self.how.workers)
 
-    def _count(self, result: FileResult, file: Found) -> None:
+    def _count(self, result: FileResult, file: FoundFile) -> None:
         if result.kind == "archive":
             self.archives.append(file)
         self.tally.count(result, file)

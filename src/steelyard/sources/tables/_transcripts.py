@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import Found, files_in
+from steelyard.files import FoundFile, files_in
 from steelyard.records import DecodeError, Missing, Redaction, Rejected, SessionStep, placed_step
 from steelyard.scratch import scratch_folder
 from steelyard.sources.formats._catalog import log_format_named
@@ -92,9 +92,9 @@ def located(shown: str) -> Iterator[Path]:
         yield Path(shown)
         return
     with scratch_folder() as folder:
-        at = Found(outer, outer, Path(outer).stat().st_size, named=True)
+        at = FoundFile(outer, outer, Path(outer).stat().st_size, named=True)
         for depth in range(shown.count(INSIDE)):
-            found = (each for each in files_in(at, folder / str(depth)) if isinstance(each, Found))
+            found = (each for each in files_in(at, folder / str(depth)) if isinstance(each, FoundFile))
             each = next((each for each in found if shown == each.shown or shown.startswith(each.shown + INSIDE)), None)
             if each is None:
                 raise UnreadableFileError(outer, f"contains no file {inner}")

@@ -71,7 +71,7 @@ def _read(opened: OpenedFile) -> TimingFile:
 def _row_of_2(row: Any, columns: list[str]) -> dict[str, Any]:  # Any: JSON values
     if row is None:
         return {}
-    return dict(zip(columns, row, strict=False)) if isinstance(row, list) else {"result": _Bad(row)}
+    return dict(zip(columns, row, strict=False)) if isinstance(row, list) else {"result": _BadCell(row)}
 
 
 def _row_of_1(row: Any, name: str, values: dict[str, Any]) -> dict[str, Any]:  # Any: JSON values
@@ -100,7 +100,7 @@ def _interval_end(stats: Any, end: int) -> Any:  # Any: JSON values
     return interval[end] if isinstance(interval, list) and len(interval) == 2 else None
 
 
-class _Bad:
+class _BadCell:
     """A cell of the wrong shape; it is rejected with the benchmark's name."""
 
     def __init__(self, value: object) -> None:
@@ -146,7 +146,7 @@ def _spread(cell: Any, size: int, what: str) -> list[Any]:  # Any: JSON values
     if cell is None:
         return [None] * size
     if not isinstance(cell, list):
-        kind = cell.kind if isinstance(cell, _Bad) else type(cell).__name__
+        kind = cell.kind if isinstance(cell, _BadCell) else type(cell).__name__
         raise ValueError(f"{what} is not a list (got {kind})")  # noqa: TRY004 - a fault of the file, not of a caller
     if len(cell) != size:
         raise ValueError(f"{what} has {len(cell)} values for {size} parameter combinations")

@@ -50,8 +50,6 @@ class Trial:
     agents: dict[str, TrialAgent]
     oracle_tests: TestResults | None
     oracle_snapshot: Snapshot | None
-    last_agent: str | None = None
-    """The agent whose tests the log holds; None in results.json, which holds them by agent."""
     name: str | None = None
     """The trial's name, which is that of its folder in the run."""
 
@@ -302,7 +300,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         snapshot = (snapshot_of(blocks["SNAPSHOT"]) or NO_BLOCK) if key == last else None
         failed = key == last and (tests is None or not tests.total)  # no block, or one without a test
         agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot, False if failed else None)
-    return Trial(_task_of_log(opened.path), agents, None, None, last)
+    return Trial(_task_of_log(opened.path), agents, None, None)
 
 
 def _task_of_log(path: Path) -> str:
