@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.errors import InputError, NoValidInputError
+from steelyard.errors import InputError, NoValidInputError, SteelyardError
 from steelyard.records import Criterion, Judgment, Run
 from steelyard.statistics import krippendorff_alpha
 
@@ -259,3 +260,94 @@ def test_equal_scores_have_that_mean() -> None:
     # 0.05 + 0.05 + 0.05 is 0.15000000000000002 in binary, a third of which is more than 0.05
     runs = [run(str(i), "t", {"a": 0.05, "b": 0.05, "c": 0.05}) for i in range(3)]
     assert [judge.mean_score for judge in sy.judges(runs).judges.values()] == [0.05, 0.05, 0.05]
+
+
+def gold_panel(tasks: int = 40, attempts: int = 5) -> tuple[list[Run], dict[str, bool]]:
+    """Runs of which 60% are right, judged by one judge of sensitivity 0.9 and specificity 0.8."""
+    random = np.random.default_rng(7)
+    runs, truth = [], {}
+    for number in range(tasks * attempts):
+        id_ = f"r{number}"
+        truth[id_] = bool(random.random() < 0.6)
+        vote = bool(random.random() < (0.9 if truth[id_] else 0.2))
+        runs.append(run(id_, f"task-{number % tasks}", {"judge": float(vote)}, {"judge": vote}))
+    return runs, truth
+
+
+def test_judges_corrects_pass_rate_with_gold_labels() -> None:
+    runs, truth = gold_panel()
+    labels = {id_: truth[id_] for id_ in list(truth)[::2]}
+    result = sy.judges(runs, gold=labels, by=[])
+    votes = {each.id: each.judgments[0].passed for each in runs}
+    passed = [id_ for id_ in labels if truth[id_]]
+    accuracy = result.judges["judge"].accuracy
+    assert accuracy.labels == 100
+    assert accuracy.sensitivity.estimate == pytest.approx(sum(votes[id_] for id_ in passed) / len(passed))
+    (rate,) = result.pass_rates
+    assert rate.judged_rate == pytest.approx(sum(votes.values()) / 200)
+    assert (rate.labels, rate.corrected.n, rate.corrected.clusters, rate.label) == (100, 200, 40, None)
+    assert rate.corrected.low < sum(truth.values()) / 200 < rate.corrected.high
+    assert rate.corrected.method == "ppi++"
+
+
+def test_judges_reads_gold_labels_of_each_group_from_csv(tmp_path: Path) -> None:
+    runs, truth = gold_panel()
+    labels = tmp_path / "labels.csv"
+    labels.write_text("run;passed\n" + "".join(f"{id_};{'yes' if truth[id_] else 'No'}\n" for id_ in list(truth)[:60]))
+    in_groups = [msgspec.structs.replace(each, agent="ab"[n % 2]) for n, each in enumerate(runs)]
+    result = sy.judges(in_groups, gold=labels, by="agent")
+    assert [(rate.keys, rate.labels) for rate in result.pass_rates] == [({"agent": "a"}, 30), ({"agent": "b"}, 30)]
+    assert result.pass_rates[0].label == "fewer than 50 gold labels"
+
+
+def test_judges_uses_labels_of_other_runs_by_rogan_gladen(tmp_path: Path) -> None:
+    runs, _ = gold_panel()
+    labels = tmp_path / "labels.csv"
+    rows = [(n, "yes" if n % 10 else "no", "yes") for n in range(40)]  # sensitivity 36/40
+    rows += [(40 + n, "no" if n % 5 else "yes", "no") for n in range(40)]  # specificity 32/40
+    labels.write_text(
+        "run,judge,judged,passed\n" + "".join(f"o{n},judge,{judged},{gold}\n" for n, judged, gold in rows)
+    )
+    (rate,) = sy.judges(runs, gold=labels, gold_source="other", by=[]).pass_rates
+    assert rate.corrected.estimate == pytest.approx((rate.judged_rate + 0.8 - 1) / (0.9 + 0.8 - 1))
+    assert (rate.corrected.method, rate.tuning) == ("rogan-gladen", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("run,passed\nr0,maybe\n", "labels.csv:2: 'maybe' is not a verdict"),
+        ("run,passed\nnone,yes\n", "labels.csv:2: no judged run 'none'"),
+        ("run,passed\nr0,yes\nr0,no\n", "labels.csv:3: run 'r0' has another verdict at"),
+        ("run,verdict\nr0,yes\n", "no column 'passed'"),
+        ("run,passed\n,yes\n", "labels.csv:2: no run id"),
+        ("run,passed\n", "no labels in gold"),
+    ],
+)
+def test_judges_rejects_gold_labels(tmp_path: Path, text: str, message: str) -> None:
+    runs, _ = gold_panel(2, 2)
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(SteelyardError) as caught:
+        sy.judges(runs, gold=tmp_path / "labels.csv")
+    assert message in str(caught.value)
+
+
+def test_judges_prints_corrected_pass_rate(tmp_path: Path) -> None:
+    runs, truth = gold_panel()
+    (tmp_path / "labels.csv").write_text("run,passed\n" + "".join(f"{id_},{int(truth[id_])}\n" for id_ in truth))
+    text = steelyard("judges", write(tmp_path / "runs.jsonl", runs), "--gold", tmp_path / "labels.csv").stdout
+    assert "judge agrees with " in text
+    assert "corrected with 200 gold labels: " in text
+    assert "Judged pass rate, corrected with gold labels (PPI++)" in text
+
+
+@pytest.mark.parametrize("rule", ["pass_rate >= 0.5", "cost_of_pass <= 1"])
+def test_gate_reports_uncalibrated_judges(rule: str) -> None:
+    runs = [msgspec.structs.replace(each, cost_usd=0.1) for each in gold_panel()[0]]
+    tested = [msgspec.structs.replace(each, passed=True) for each in runs]
+    found, others = (
+        [finding.message for finding in sy.gate(given, rule=rule).findings if finding.code == "uncalibrated_judge"]
+        for given in (runs, tested)
+    )
+    assert "200 of 200 runs are from uncalibrated judges" in found[0]
+    assert others == []

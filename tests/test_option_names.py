@@ -31,6 +31,7 @@ FOREIGN: dict[str, set[str]] = {
     "sources/formats/promptfoo.py": {"--no-cache"},
     "sources/formats/qwen_code.py": {"--output-format"},
     "sources/formats/scylla.py": {"--model"},
+    "questions/find.py": {"--all"},  # git log --all
     "runner/_adapters.py": {"--whitespace"},
 }
 """Flags of other programs: agents, harnesses and git."""

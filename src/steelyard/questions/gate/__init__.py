@@ -277,7 +277,33 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
     samples = analysis.with_clusters(samples, table, options.cluster)
     findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), by=(), keys=[()], labels=[name])
     otherwise = analysis.counted_otherwise(table, samples, metrics) if options.unscored is None else None
+    findings += _uncalibrated(table, metrics, name)
     return _Side(samples, otherwise, findings, table.rejected_count)
+
+
+def _uncalibrated(table: RunTable, metrics: Sequence[str], name: str) -> list[Finding]:
+    """Return a finding if values of the rules' metrics come from judges, which gold labels can contradict."""
+    import polars as pl  # heavy: a gate needs it, its --help does not
+
+    names = [*metrics]
+    for each in names:
+        names += [needed for needed in catalog()[each].needs.values() if needed in catalog() and needed not in names]
+    columns = table.frame.collect_schema().names()
+    judged = pl.lit(value=False)
+    if "pass_rate" in names and "judge_votes" in columns:
+        others = [pl.col(column).is_null() for column in ("passed", "tests_run") if column in columns]
+        judged = judged | pl.all_horizontal(pl.col("judge_votes") > 0, *others)
+    if "impl_rate" in names and "weighted_score" in columns:
+        others = [pl.col("stated_impl_rate").is_null()] if "stated_impl_rate" in columns else []
+        judged = judged | pl.all_horizontal(pl.col("weighted_score").is_not_null(), *others)
+    count = int(table.frame.select(judged.fill_null(value=False).sum()).collect().item())
+    if not count:
+        return []
+    message = (
+        f"{name}: verdicts or scores of {count:,} of {counted(table.n, 'run')} are from uncalibrated judges; compare "
+        f"the judges with gold labels (judges {option('gold', 'labels.csv')})"
+    )
+    return [Finding(code="uncalibrated_judge", message=message)]
 
 
 def page(answer: Gate) -> Page:

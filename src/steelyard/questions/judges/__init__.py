@@ -1,18 +1,29 @@
 """Measure inter-rater agreement and judge severity.
 
-Also reports inconsistent scores and votes, and whether scores differ between groups.
+Also reports inconsistent scores and votes, and whether scores differ between groups. With gold labels
+(verdicts by people), reports the judges' sensitivity and specificity, and corrects the judged pass rate.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError
-from steelyard.formatting import counted, decimal, decimal_bounds, exact_percent, interval_name, p_value, p_value_cell
+from steelyard.formatting import (
+    counted,
+    decimal,
+    decimal_bounds,
+    exact_percent,
+    interval_name,
+    p_value,
+    p_value_cell,
+    percent,
+)
 from steelyard.questions._figure_options import ConfidenceOptions, ProfileOptions
 from steelyard.questions._group_keys import keys_with_scheme
 from steelyard.questions._options import RunFilterOptions
@@ -35,6 +46,8 @@ if TYPE_CHECKING:
 
 TERMINAL_ROWS = 30
 """Tasks that a terminal shows."""
+GoldLabels: TypeAlias = str | PathLike[str] | AbstractMapping[str, bool] | None
+"""A CSV file, or verdicts by run id."""
 LEVELS = ((0.8, "good"), (0.667, "moderate (tentative conclusions only)"), (0.0, "too low to be reliable"))
 """Interpretation of alpha (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative."""
 
@@ -46,11 +59,28 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
         "Comma-separated grouping keys: agent, model, tier, experiment or a custom field.",
         default=("agent", "model"),
     )
+    gold: GoldLabels = doc(
+        "Gold labels: a CSV file with the columns run (run id) and passed (yes or no).", default=None, local=True
+    )
+    gold_source: Literal["sample", "other"] = doc(
+        "What the gold labels are: a random sample of these runs (sample), or labels of other runs (other), with the "
+        "columns run, judge, judged and passed.",
+        default="sample",
+        local=True,
+    )
 
 
-@question(JudgesOptions, all_parts="Show every task, and pass rates by score.", examples=({"by": "tier"},))
+@question(
+    JudgesOptions,
+    all_parts="Show every task, and pass rates by score.",
+    examples=({"by": "tier"}, {"gold": "labels.csv"}),
+)
 def judges(runs: Runs, options: JudgesOptions) -> Judges:
-    """Measure inter-rater agreement, judge severity and the consistency of scores and votes.
+    """Measure inter-rater agreement, judge severity, the consistency of scores and votes, and accuracy.
+
+    `gold` is a CSV file with verdicts by people, or a mapping from run ids to verdicts. The judged pass rate is
+    corrected by PPI++ if the labels are a random sample of these runs, and by Rogan and Gladen's method if they are of
+    other runs.
 
     >>> import steelyard as sy
     >>> sy.judges(sy.demo_runs())
@@ -60,6 +90,11 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
 
     statistics.check_level(options.confidence)
     profile, by = options.outcome_profile(), checked_keys(options.by)
+    labels = None
+    if options.gold is not None:
+        from steelyard.questions.judges._gold import add_gold, read_labels  # brings numpy and scipy
+
+        labels = read_labels(options.gold, options.gold_source)
     reader = RecordReader(options.reading())
     schemes: set[str] = set()
     judged_runs = []
@@ -71,11 +106,11 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
             schemes |= {run.tier_scheme} if run.tier is not None else set()
             judged_runs.append(JudgedRun(id_, run.task, _group(run, by), _ratings(run.judgments), _verdict(run)))
     custom_fields.check()
-    by, _, scheme_findings = keys_with_scheme(by, sorted(schemes))
+    keys, (by, _, scheme_findings) = by, keys_with_scheme(by, sorted(schemes))
     findings = [*reader.finish(), *scheme_findings]
     if not judged_runs:
         raise NoValidInputError(f"no judgments in {counted(reader.read_count, 'run')}")
-    return examine(
+    answer = examine(
         judged_runs,
         by=by,
         threshold=profile.findings.judge_pass_threshold,
@@ -85,6 +120,7 @@ def judges(runs: Runs, options: JudgesOptions) -> Judges:
         findings=findings,
         rejected_count=len(reader.set_aside),
     )
+    return answer if labels is None else add_gold(answer, labels, judged_runs, options.gold_source, keys)
 
 
 def _group(run: Run, by: Sequence[str]) -> tuple[str | None, ...]:
@@ -118,7 +154,13 @@ def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:
 def page(answer: Judges) -> Page:
     """Return the judges, their pairs, group differences and agreement by task."""
     sentence, *notes = _sentences(answer)
-    tables = [_judges_table(answer), *_pairs_table(answer), *_groups_table(answer), _tasks_table(answer)]
+    tables = [
+        _judges_table(answer),
+        *_gold_tables(answer),
+        *_pairs_table(answer),
+        *_groups_table(answer),
+        _tasks_table(answer),
+    ]
     made = pages.Page(
         name="judges",
         title="Can I trust the judges?",
@@ -140,6 +182,8 @@ def page(answer: Judges) -> Page:
 
 def _sentences(answer: Judges) -> Iterator[str]:
     yield _agreement_sentence(answer)
+    if answer.gold_source is not None:
+        yield from _gold_sentences(answer)
     for name, judge in answer.judges.items():
         severity = judge.severity
         if severity.estimate is not None and severity.excludes(0.0):
@@ -178,6 +222,67 @@ def _agreement_sentence(answer: Judges) -> str:
     bounds = f"{interval_name(alpha.confidence)} {_bounds(alpha)}" if alpha.known else f"no CI: {alpha.reason}"
     runs = counted(answer.overall.runs, "run")
     return f"Inter-rater agreement of {count} judges is {level}: alpha = {alpha.estimate:.3f} on {runs} ({bounds})."
+
+
+def _gold_sentences(answer: Judges) -> Iterator[str]:
+    for name, judge in answer.judges.items():
+        accuracy = judge.accuracy
+        if accuracy is not None and accuracy.labels:
+            parts = [f"agrees with {_percentage(accuracy.agreement)} of {counted(accuracy.labels, 'gold label')}"]
+            for word, part in (("sensitivity", accuracy.sensitivity), ("specificity", accuracy.specificity)):
+                parts.append(f"{word} {_percentage(part)}")
+            yield f"{name} {'; '.join(parts)}."
+    if len(answer.pass_rates) == 1:
+        (rate,) = answer.pass_rates
+        found = rate.corrected
+        judged = pages.DASH if rate.judged_rate is None else percent(rate.judged_rate)
+        if found.estimate is None:
+            yield f"Judged pass rate {judged}; no correction: {found.reason}."
+        else:
+            bounds = pages.range_text(found.low, found.high, "fraction", rate.label or "")
+            yield (
+                f"Judged pass rate {judged}; corrected with {counted(rate.labels, 'gold label')}: "
+                f"{percent(found.estimate)} ({interval_name(found.confidence)} {bounds})."
+            )
+
+
+def _percentage(interval: Interval) -> str:
+    return pages.DASH if interval.estimate is None else percent(interval.estimate)
+
+
+def _gold_tables(answer: Judges) -> Iterator[PageTable]:
+    judged = {name: judge.accuracy for name, judge in answer.judges.items() if judge.accuracy is not None}
+    if judged:
+        columns = [pages.text_column("judge", "judge", list(judged))]
+        columns.append(_counts("labels", "labels", [each.labels for each in judged.values()]))
+        for name in ("sensitivity", "specificity", "agreement"):
+            found = [getattr(each, name) for each in judged.values()]
+            columns.append(pages.level_column(name, name, [each.estimate for each in found], "fraction"))
+            columns.append(
+                replace(
+                    pages.interval_column(f"{name}_interval", interval_name(answer.confidence), found, "fraction"),
+                    spare=2,
+                )
+            )
+        columns.append(_numbers("kappa", "kappa", [each.kappa for each in judged.values()], spare=1))
+        yield pages.PageTable(caption="Agreement with gold labels", columns=tuple(columns), name="accuracy")
+    rates = answer.pass_rates
+    if rates:
+        corrected = [rate.corrected for rate in rates]
+        columns = [
+            *pages.key_columns(answer.by, [rate.keys for rate in rates], None),
+            pages.level_column("judged_rate", "judged", [rate.judged_rate for rate in rates], "fraction"),
+            pages.level_column("corrected", "corrected", [each.estimate for each in corrected], "fraction"),
+            pages.interval_column("interval", interval_name(answer.confidence), corrected, "fraction"),
+            _counts("runs", "runs", [each.n for each in corrected], spare=1),
+            _counts("labels", "labels", [rate.labels for rate in rates], spare=1),
+            _numbers("tuning", "weight of judges", [rate.tuning for rate in rates], spare=3),
+            pages.text_column("label", "caution", [rate.label or pages.DASH for rate in rates]),
+            *pages.reason_columns([each.reason for each in corrected]),
+        ]
+        method = "PPI++" if answer.gold_source == "sample" else "Rogan-Gladen"
+        caption = f"Judged pass rate, corrected with gold labels ({method})"
+        yield pages.PageTable(caption=caption, columns=tuple(columns), name="pass-rates")
 
 
 def _judges_table(answer: Judges) -> PageTable:

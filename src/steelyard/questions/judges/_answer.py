@@ -1,13 +1,13 @@
-"""Answer of `judges`: inter-rater agreement, severity, and inconsistent scores and votes."""
+"""Answer of `judges`: inter-rater agreement, severity, inconsistent scores and votes, and gold labels."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
-from steelyard.statistics import Interval, KruskalWallis
+from steelyard.statistics import Interval, JudgeAccuracy, KruskalWallis
 
 
 class Agreement(Part, frozen=True, kw_only=True):
@@ -47,6 +47,8 @@ class JudgeRecord(Part, frozen=True, kw_only=True):
     """Votes that contradict the judge's own score."""
     kruskal_wallis: KruskalWallis
     """Whether the judge's scores differ between groups."""
+    accuracy: JudgeAccuracy | None
+    """Agreement with the gold labels; None without labels."""
 
 
 class JudgePair(Part, frozen=True, kw_only=True):
@@ -78,10 +80,26 @@ class ScoreRange(Part, frozen=True, kw_only=True):
     """Fraction of the runs that passed, by verdict."""
 
 
+class CorrectedPassRate(Part, frozen=True, kw_only=True):
+    """Judged pass rate of one group, corrected with gold labels."""
+
+    keys: dict[str, str | None]
+    judged_rate: float | None
+    """Fraction of the runs that a strict majority of the judges passes."""
+    corrected: Interval
+    """Estimated fraction of the runs that people would pass."""
+    labels: int
+    """Gold labels used."""
+    tuning: float | None
+    """Weight of the judges in PPI++, 0 to 1; None for Rogan-Gladen."""
+    label: str | None
+    """Why the actual coverage may be below the confidence level; None if simulations cover the case."""
+
+
 class Judges(Answer, frozen=True, kw_only=True):
     """Agreement, severity and consistency of judges."""
 
-    rows: ClassVar[Rows] = Rows("judges", "pairs")
+    rows: ClassVar[Rows] = Rows("judges", "pairs", "pass_rates")
     profile: str
     runs: int
     """Runs with a judgment."""
@@ -101,6 +119,10 @@ class Judges(Answer, frozen=True, kw_only=True):
     """Whether the mean scores of runs differ between groups."""
     calibration: tuple[ScoreRange, ...]
     """Pass rates by score, over runs with a verdict; empty ranges are omitted."""
+    gold_source: Literal["sample", "other"] | None
+    """Whether the gold labels are a random sample of these runs or of other runs; None without labels."""
+    pass_rates: tuple[CorrectedPassRate, ...]
+    """Judged pass rate of each group, corrected with the gold labels; empty without labels."""
     findings: tuple[Finding, ...]
     """Includes every vote that contradicts the judge's own score (judge_contradiction)."""
     rejected_count: int

@@ -101,6 +101,8 @@ def examine(
         pairs=tuple(_pairs(names, scores, votes)),
         kruskal_wallis=kruskal_wallis(means, [judged_run.group for judged_run in ordered]),
         calibration=_calibration(ordered, means, level),
+        gold_source=None,
+        pass_rates=(),
         findings=one_a_kind([*contradictions, *findings]),
         rejected_count=rejected_count,
     )
@@ -212,6 +214,7 @@ def _records(
             differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
             contradictions=against.get(name, 0),
             kruskal_wallis=kruskal_wallis(scores[:, place], groups),
+            accuracy=None,
         )
     return records
 
