@@ -21,8 +21,8 @@ from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UsageError
 from steelyard.files import Budget
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
+from steelyard.questions import TaskFiles
 from steelyard.questions.repeatability._prompts import Contracts, read_prompts
-from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.questions.speedup._task_timings import TimingReading, read_task
 from steelyard.records import Rejected
 from steelyard.settings import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.sources.formats._catalog import each_timing_format
+from steelyard.sources import each_timing_format
 
 pytestmark = pytest.mark.checkout
 

@@ -16,11 +16,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.prices import cost_of, open_price_table
-from steelyard.questions import init_arena, open_arena, submit_runs
+from steelyard.questions import TaskFiles, init_arena, open_arena, submit_runs
 from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
 from steelyard.questions._run_input import Reading, RecordReader
 from steelyard.questions.read import RunReading
-from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.sources import usage_of
 from steelyard.sources.tables import _file_runs

@@ -18,8 +18,7 @@ from steelyard.cli import run
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.pages import write_runs
 from steelyard.profiles import load_profile
-from steelyard.questions.analysis._differences import StatisticsOptions
-from steelyard.questions.analysis._samples import Samples
+from steelyard.questions.analysis import Samples, StatisticsOptions
 from steelyard.questions.gate._rules import check, read_rule, rule_text
 from steelyard.records import Run, Usage
 

@@ -13,7 +13,7 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.cli import build_app, run
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.questions.analysis._samples import read_filter
+from steelyard.questions.analysis import read_filter
 from steelyard.questions.gate._rules import read_rule
 from steelyard.records import microseconds_of, moment_of
 

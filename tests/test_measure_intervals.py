@@ -16,7 +16,7 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
-from steelyard.questions.analysis._intervals import METHODS
+from steelyard.questions.analysis import METHODS
 from steelyard.questions.measure import GroupValue, Statistics
 from steelyard.records import Run
 from steelyard.statistics import bounded_mean, clopper_pearson, clustered, mover_ratio

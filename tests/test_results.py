@@ -18,8 +18,7 @@ import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.pages import Page
-from steelyard.pages._text import cell_len
+from steelyard.pages import Page, cell_len
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import Answer, Rows, list_runs, question_named, question_names
 from steelyard.questions.canon import Canons, StoredCanon

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from commands import steelyard
-from steelyard.questions.analysis._intervals import METHODS
+from steelyard.questions.analysis import METHODS
 
 pytestmark = pytest.mark.checkout
 

@@ -13,7 +13,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
-from steelyard.questions.analysis._differences import delta_within_tasks
+from steelyard.questions.analysis import delta_within_tasks
 from steelyard.records import Run
 from steelyard.statistics import (
     permuted_difference,

@@ -19,9 +19,9 @@ import pytest
 from agents.model_server import Script, ServedCall, Step
 from runner.execution import Executed, bench, job_of
 from steelyard import sandbox
+from steelyard.runner import Tier
 from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._execution import agent_version
-from steelyard.runner._plan_records import Tier
 from steelyard.runner._run_of_trial import log_files
 
 HERE = Path(__file__).resolve().parent

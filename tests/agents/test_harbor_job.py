@@ -12,8 +12,7 @@ import pytest
 
 from agents.running import ONLY, python_named
 from steelyard.questions.read import RunReading
-from steelyard.runner._harbor import write_harbor_job
-from steelyard.runner._plan import load_plan
+from steelyard.runner import load_plan, write_harbor_job
 
 pytestmark = [
     pytest.mark.long,

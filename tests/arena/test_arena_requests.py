@@ -10,8 +10,7 @@ import pytest
 from arena_makers import make_arena
 from steelyard.arena import Receipt
 from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
-from steelyard.questions import Intake, add_task_from, refusal_status, submit_runs
-from steelyard.questions._arena_object import Arena as LocalArena
+from steelyard.questions import Arena as LocalArena, Intake, add_task_from, refusal_status, submit_runs
 from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
 from steelyard.records import Rejected, encode_run
 from steelyard.store import Store

@@ -16,9 +16,8 @@ from hypothesis import given, settings, strategies as st
 from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, Policy, Receipt, Watch, notify_once, open_arena
+from steelyard.arena import Arena, Policy, Receipt, Watch, load_tasks, notify_once, open_arena
 from steelyard.arena.ingest._acceptance import group, running_extremes
-from steelyard.arena.ingest._tasks import load_tasks
 from steelyard.arena.notifications._delivery import waiting
 from steelyard.arena.notifications._events import EVALUATED, OUTLIER
 from steelyard.arena.notifications._targets import Target

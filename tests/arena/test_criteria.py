@@ -25,10 +25,8 @@ from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
 from steelyard.arena import Receipt, evaluation
 from steelyard.errors import AbortedError
-from steelyard.grading import CriterionResult
-from steelyard.grading._artifacts import ArtifactError, locate, staged
+from steelyard.grading import ArtifactError, CriterionResult, locate, read_task_files, staged
 from steelyard.grading._criteria import NO_ARTIFACTS, check_all
-from steelyard.grading._task_files import read_task_files
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, convert_task
 from steelyard.store import Store

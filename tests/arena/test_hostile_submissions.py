@@ -8,10 +8,7 @@ import pytest
 
 from arena_makers import as_submission, folder_of
 from steelyard import sandbox
-from steelyard.grading import CriterionResult
-from steelyard.grading._artifacts import staged
-from steelyard.grading._criteria import check_all
-from steelyard.grading._task_files import read_task_files
+from steelyard.grading import CriterionResult, check_all, read_task_files, staged
 from steelyard.records import convert_task
 
 pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")

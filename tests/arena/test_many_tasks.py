@@ -7,9 +7,8 @@ import random
 import pytest
 
 from arena_makers import make_arena, random_submission, random_task
-from steelyard.arena import Decision, Policy, load_tasks
+from steelyard.arena import Decision, Policy, load_tasks, view_task, view_tasks
 from steelyard.arena.views import _task_view
-from steelyard.arena.views._task_view import view_task, view_tasks
 from steelyard.store import Store
 
 DECISIONS: tuple[Decision, ...] = ("excluded", "accepted")

@@ -37,12 +37,12 @@ from steelyard.records import (
     Submission,
     TestResults,
     Usage,
+    check_submission,
     convert_submission,
     decode_submission,
     iso,
     submission_from_run,
 )
-from steelyard.records._submission import check_submission
 from steelyard.store import Store
 from steelyard.store.schema import submissions
 

@@ -18,13 +18,12 @@ from cheats.naive import REPORTING, get_through
 from cheats.techniques import CHEATS, RIGHT, TESTS, Cheat
 from runner.execution import job_of
 from steelyard import sandbox
-from steelyard.grading import Bounds, Grader, Interpreter, hidden_tests
+from steelyard.grading import Bounds, Grader, Interpreter, check_all, hidden_tests
 from steelyard.grading._artifacts import StagedArtifacts
-from steelyard.grading._criteria import check_all
 from steelyard.questions.repeatability._contract import Case, Contract, ContractLimits
 from steelyard.questions.repeatability._oracle import Oracle
 from steelyard.records import Record, convert_task
-from steelyard.runner._adapters import adapters
+from steelyard.runner import adapters
 from steelyard.runner._execution import Job, execute_trial
 from steelyard.runner._plan_executor import ending_of
 from steelyard.runner._plan_records import Bounds as PlanBounds, Tier, Verify

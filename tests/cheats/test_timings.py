@@ -11,10 +11,8 @@ import pytest
 
 from steelyard import sandbox
 from steelyard.records import Run
+from steelyard.runner import Ending, ExecutionResult, PlanFolder, TrialResult, load_plan
 from steelyard.runner._measurement import MIN_GAP_ROUNDS, measure_sides
-from steelyard.runner._plan import load_plan
-from steelyard.runner._plan_folder import PlanFolder
-from steelyard.runner._trial_records import Ending, ExecutionResult, TrialResult
 from steelyard.runner._trials import trials_of
 
 pytestmark = [

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.prices import cost_of, open_price_table, price_component, price_run, token_cost
-from steelyard.prices._price_table import Period, Rates
+from steelyard.prices import Period, Rates, cost_of, open_price_table, price_component, price_run, token_cost
 from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
 

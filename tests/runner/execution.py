@@ -14,6 +14,7 @@ import pytest
 from agents.model_server import ModelServer, Script, model_server
 from steelyard import sandbox
 from steelyard.records import Finding, Run
+from steelyard.runner import Ending, Trial
 from steelyard.runner._adapters import Adapter, adapters
 from steelyard.runner._execution import ExecutionEvidence, Job, execute_trial
 from steelyard.runner._metering_proxy import MeteringProxy
@@ -21,7 +22,6 @@ from steelyard.runner._metering_records import CallLimits, ResolvedEndpoint
 from steelyard.runner._plan_executor import ending_of
 from steelyard.runner._plan_records import AgentUse, ApiKind, PlanTask, Tier, Verify
 from steelyard.runner._run_of_trial import run_of_trial
-from steelyard.runner._trial_records import Ending, Trial
 from steelyard.runner._verification import VerifyEvidence, verify
 
 needs_bubblewrap = pytest.mark.skipif(

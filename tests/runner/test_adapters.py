@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import AdapterError
+from steelyard.runner import AgentUse
 from steelyard.runner._adapters import BUILT_IN, adapters, filled, load_adapter
-from steelyard.runner._plan_records import AgentUse
 
 AGENTS = sorted(set(adapters()) - set(BUILT_IN))
 """Every agent that ships, taken from `src/steelyard/runner/agents/`."""

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from steelyard.records import TestResults, Usage
+from steelyard.runner import Ending
 from steelyard.runner._execution import ExecutionEvidence
 from steelyard.runner._metering_records import KeyCheck, MeteredCall, MeteredCalls
 from steelyard.runner._plan_executor import ending_of
-from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

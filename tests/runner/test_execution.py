@@ -16,11 +16,10 @@ from runner.execution import KEY, Bench, Executed, bench, job_of, needs_bubblewr
 from steelyard import sandbox
 from steelyard.errors import SandboxUnavailableError, UsageError
 from steelyard.records import Usage
-from steelyard.runner import _execution
+from steelyard.runner import Tier, Verify, _execution
 from steelyard.runner._adapters import adapters, load_adapter
 from steelyard.runner._execution import agent_version, shown_command
 from steelyard.runner._metering_records import CallLimits
-from steelyard.runner._plan_records import Tier, Verify
 
 pytestmark = needs_bubblewrap
 USAGE = Usage(input_tokens=24003, cache_read_tokens=13003, output_tokens=4803, reasoning_tokens=2403)

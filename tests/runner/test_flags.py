@@ -9,10 +9,9 @@ import pytest
 
 from runner.execution import job_of, needs_bubblewrap
 from steelyard.records import Run
-from steelyard.runner._adapters import adapters
+from steelyard.runner import Tier, adapters
 from steelyard.runner._execution import execute_trial
 from steelyard.runner._plan_executor import ending_of
-from steelyard.runner._plan_records import Tier
 from steelyard.runner._run_of_trial import run_of_trial
 
 pytestmark = needs_bubblewrap

@@ -10,8 +10,7 @@ import pytest
 
 from steelyard.cli import run
 from steelyard.errors import UsageError
-from steelyard.runner._harbor import write_harbor_job
-from steelyard.runner._plan import PlanRead, load_plan
+from steelyard.runner import PlanRead, load_plan, write_harbor_job
 
 PLAN = """
 [plan]

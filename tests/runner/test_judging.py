@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Output, Run, TestResults, Usage
+from steelyard.runner import (
+    Ending,
+    ExecutionOutcome,
+    ExecutionResult,
+    PlanFolder,
+    PlanRead,
+    PlanTask,
+    Trial,
+    TrialResult,
+    load_plan,
+)
 from steelyard.runner._judges import completed_runs, judge_question, judge_trial
-from steelyard.runner._plan import PlanRead, load_plan
-from steelyard.runner._plan_folder import PlanFolder
-from steelyard.runner._plan_records import PlanTask
-from steelyard.runner._trial_records import Ending, ExecutionOutcome, ExecutionResult, Trial, TrialResult
 from steelyard.runner._trials import trials_of
 
 PLAN = """

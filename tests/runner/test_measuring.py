@@ -14,11 +14,9 @@ import pytest
 
 from steelyard.errors import AbortedError, UsageError
 from steelyard.records import Run
+from steelyard.runner import Ending, ExecutionResult, PlanFolder, TrialResult, load_plan
 from steelyard.runner._judges import completed_runs
 from steelyard.runner._measurement import MeasuredRound, measure_sides, measured_samples, trials_running
-from steelyard.runner._plan import load_plan
-from steelyard.runner._plan_folder import PlanFolder
-from steelyard.runner._trial_records import Ending, ExecutionResult, TrialResult
 from steelyard.runner._trials import trials_of
 
 pytestmark = pytest.mark.usefixtures("own_machine")

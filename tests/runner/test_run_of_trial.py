@@ -12,11 +12,11 @@ import pytest
 
 from runner.execution import job_of
 from steelyard.records import Call, TestResults, Usage
+from steelyard.runner import Ending
 from steelyard.runner._adapters import Adapter
 from steelyard.runner._execution import ExecutionEvidence
 from steelyard.runner._metering_records import MeteredCall, MeteredCalls
 from steelyard.runner._run_of_trial import log_files, run_of_trial
-from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import VerifyEvidence
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

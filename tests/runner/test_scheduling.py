@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Run, Usage
-from steelyard.runner import Budget, Ending, ExecutionOutcome, ExecutionResult, Trial
-from steelyard.runner._plan_folder import PlanFolder
+from steelyard.runner import Budget, Ending, ExecutionOutcome, ExecutionResult, PlanFolder, Trial
 from steelyard.runner._scheduler import SAME_FAILURES, Amounts, PlanProgress, Scheduler, Spending
 
 PASSED = Ending(name="passed")

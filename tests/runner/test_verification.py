@@ -10,12 +10,11 @@ import pytest
 
 from runner.execution import job_of, needs_bubblewrap
 from steelyard.records import Run
-from steelyard.runner._adapters import adapters
+from steelyard.runner import Ending, adapters
 from steelyard.runner._execution import execute_trial
 from steelyard.runner._plan_executor import ending_of
 from steelyard.runner._plan_records import Bounds, Tier, Verify
 from steelyard.runner._run_of_trial import run_of_trial
-from steelyard.runner._trial_records import Ending
 from steelyard.runner._verification import References, verify
 
 pytestmark = needs_bubblewrap

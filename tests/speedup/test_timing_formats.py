@@ -17,8 +17,7 @@ from format_laws import mutated
 from steelyard.errors import UnreadableFileError
 from steelyard.files import parse_json, read_text
 from steelyard.records import BenchmarkPlace, Timing
-from steelyard.sources import OpenedFile, TimingFile, read_timings
-from steelyard.sources.formats._catalog import each_timing_format
+from steelyard.sources import OpenedFile, TimingFile, each_timing_format, read_timings
 from timing_sides import at
 
 Command = Callable[..., commands.Done]

@@ -12,8 +12,15 @@ from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFileError
 from steelyard.records import BenchmarkPlace, Missing, Timing, Usage, place_of
-from steelyard.sources import TimingFile, open_timings, read_timings, read_trials, trajectory_of, usage_of
-from steelyard.sources.formats._catalog import each_timing_format
+from steelyard.sources import (
+    TimingFile,
+    each_timing_format,
+    open_timings,
+    read_timings,
+    read_trials,
+    trajectory_of,
+    usage_of,
+)
 from steelyard.sources.formats._trajectories import LoggedUsage, Trajectory
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

@@ -31,8 +31,8 @@ from steelyard.demo import demo_files
 from steelyard.errors import SteelyardError
 from steelyard.prices import open_price_table
 from steelyard.profiles import load_profile
+from steelyard.questions import TaskFiles
 from steelyard.questions.repeatability._prompts import Contracts, read_prompts
-from steelyard.questions.speedup._inputs import TaskFiles
 from steelyard.questions.speedup._task_timings import TimingReading, read_task
 from steelyard.runner import load_plan
 from steelyard.sources import load_mapping, read_timings, trajectory_of
