@@ -83,7 +83,7 @@ def test_find_reports_run_step_line_and_context() -> None:
         (3, "Write", f"{SESSION}:4", "parcel/", ""),
         (5, "Bash", f"{SESSION}:6", "python ", ""),
     ]
-    assert (answer.match_count, answer.run_count, answer.searched_steps) == (2, 1, 8)
+    assert (answer.match_count, answer.run_count, answer.searched_runs) == (2, 1, 1)
 
 
 def test_find_selects_tools_with_their_results_and_roles() -> None:
@@ -97,6 +97,14 @@ def test_find_counts_runs_without_messages() -> None:
     answer = sy.find([{"id": "a", "task": "t"}], pattern="x")
     assert (answer.searched_runs, answer.without_steps) == (0, 1)
     assert [each.code for each in answer.findings] == ["no_steps"]
+
+
+@pytest.mark.parametrize("written", ["needle", "n\\u0065edle"])
+def test_find_sees_words_that_json_escapes(tmp_path: Path, written: str) -> None:
+    text = line(1, "user", "x" * 300_000 + "a needle").replace("needle", written)
+    path = session(tmp_path, text)
+    assert sy.find(path, pattern="a needle").match_count == 1
+    assert sy.find(path, pattern="a noodle").match_count == 0
 
 
 def test_find_regex_is_linear_or_names_the_extra(tmp_path: Path) -> None:

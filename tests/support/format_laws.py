@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Set as AbstractSet
 from pathlib import Path
 
@@ -295,9 +296,13 @@ def steps_of(path: Path) -> Iterator[tuple[PlacedRun, list[SessionStep], list[Re
 
 def check_steps(path: Path) -> None:
     """Steps are numbered and placed, name their tools, and can be read again."""
+    data = path.read_bytes()
     for entry, steps, _ in steps_of(path):
         assert [step.index for step in steps] == list(range(1, len(steps) + 1))
-        lines = path.read_bytes().count(b"\n") + 1
+        lines = data.count(b"\n") + 1
+        if log_formats()[entry.logs[0].format].quotes_texts and b"\\u00" not in data:
+            words = {word for step in steps for text in step.content for word in re.findall("[a-zA-Z_]{3,}", text)}
+            assert [word for word in words if word.encode() not in data] == []
         for step in steps:
             assert step.source_path == entry.logs[0].path
             assert step.source_line is None or 1 <= step.source_line <= lines

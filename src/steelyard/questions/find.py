@@ -5,6 +5,7 @@ Searches messages, tool arguments and tool results. Redacted keys and tokens are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, get_args
@@ -98,6 +99,19 @@ def _linear_search(pattern: str) -> Search:
     return found
 
 
+_WORDS = re.compile(r"[A-Za-z_]{3}(?:[A-Za-z0-9_ ]*[A-Za-z0-9_])?")
+"""Texts that a log in JSON contains as they are."""
+
+
+def _longest_word(pattern: str) -> str:
+    """The longest part of the pattern that a log contains as it is; empty if there is none.
+
+    >>> _longest_word('"git log" --all'), _longest_word("a+b")
+    ('git log', '')
+    """
+    return max(_WORDS.findall(pattern), key=len, default="")
+
+
 class StepMatch(Part, frozen=True, kw_only=True):
     """A step that contains the pattern."""
 
@@ -136,7 +150,6 @@ class Matches(Answer, frozen=True, kw_only=True):
     run_count: int
     """Number of runs with such a step."""
     searched_runs: int
-    searched_steps: int
     without_steps: int
     """Runs that were not searched, because their records contain no messages."""
     rejected_count: int
@@ -186,11 +199,12 @@ class _Finder:
     def __init__(self, options: FindOptions) -> None:
         self._options, self._search = options, options.search()
         self._tools, self._roles = frozenset(options.tool), frozenset(options.role)
+        self._word = "" if options.regex else _longest_word(options.pattern)
         self._redaction = Redaction() if options.redact else None
         self._matches: list[StepMatch] = []
         self._rejected: list[Rejected] = []
         self._runs: set[str] = set()
-        self._count = self._searched = self._steps = 0
+        self._count = self._searched = 0
         self._without: dict[str, int] = {}
 
     def add(self, id_: str, entry: PlacedRun) -> None:
@@ -200,9 +214,10 @@ class _Finder:
             self._without[transcript.reason] = self._without.get(transcript.reason, 0) + 1
             return
         self._searched += 1
+        if self._word and not transcript.may_contain(self._word):
+            return
         search, called = self._search, dict[str, str]()
         for step in transcript:
-            self._steps += 1
             if step.tool is not None and step.call is not None:
                 called[step.call] = step.tool
             tool = step.tool or (called.pop(step.call, None) if step.kind == "tool_result" and step.call else None)
@@ -245,7 +260,6 @@ class _Finder:
             match_count=self._count,
             run_count=len(self._runs),
             searched_runs=self._searched,
-            searched_steps=self._steps,
             without_steps=sum(self._without.values()),
             rejected_count=len(self._rejected),
             findings=tuple(findings),
@@ -285,7 +299,7 @@ def page(answer: Matches) -> Page:
             where,
         ),
     )
-    searched = f"{counted(answer.searched_steps, 'step')} of {counted(answer.searched_runs, 'run')} searched"
+    searched = f"{counted(answer.searched_runs, 'run')} searched"
     return pages.Page(
         name="find",
         title=f"Search for {answer.pattern!r}",

@@ -45,6 +45,11 @@ class Block(msgspec.Struct, gc=False):
     text: msgspec.Raw = ABSENT
     thinking: msgspec.Raw = ABSENT
     input: msgspec.Raw = ABSENT
+
+
+class StepBlock(Block, gc=False):
+    """One block with what only its step shows; without these, logs are read faster."""
+
     tool_use_id: msgspec.Raw = ABSENT
     content: msgspec.Raw = ABSENT
     is_error: msgspec.Raw = ABSENT
@@ -55,7 +60,7 @@ _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
 def message_steps(
-    content: str | list[Block] | None,
+    content: str | list[StepBlock] | None,
     step: Callable[..., SessionStep],
     author: StepRole,
     *,

@@ -185,6 +185,8 @@ class LogFormat:
     steps: Callable[[Path, str | None], Iterator[SessionStep | Rejected]] | None = None
     """Yields the steps of the session with this id in the file, lazily; of the only one, or of all, for None. None in
     a format that states numbers and no messages."""
+    quotes_texts: bool = False
+    """Whether the texts of steps are JSON strings of the file, so that a word that is not in the file is in no step."""
     family: str = ""
     """The tool that writes the same sessions in several formats; empty for a format that is alone."""
     leads_family: bool = False

@@ -553,5 +553,6 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    quotes_texts=True,
     precedence="last",
 )

@@ -35,6 +35,7 @@ from steelyard.sources.formats._claude import (
     SYNTHETIC,
     Block,
     CostState,
+    StepBlock,
     account_of,
     message_steps,
     split_contradiction,
@@ -656,9 +657,16 @@ def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
     return started, ended
 
 
+class StepMessage(Message, gc=False):
+    """The provider's message with what its steps show."""
+
+    content: str | list[StepBlock] | None = None  # type: ignore[assignment] # blocks are only read
+
+
 class StepLine(Line, gc=False):
     """What a step shows of a line besides."""
 
+    message: StepMessage | None = None
     subtype: msgspec.Raw = ABSENT
     content: msgspec.Raw = ABSENT
     error: msgspec.Raw = ABSENT
@@ -740,6 +748,7 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    quotes_texts=True,
     family="claude",
     leads_family=True,
     precedence="first",

@@ -17,8 +17,8 @@ from steelyard.records import Call, Failure, Rejected, SessionStep, Usage, momen
 from steelyard.sources.formats._claude import (
     AGENT,
     SYNTHETIC,
-    Block,
     Result,
+    StepBlock,
     message_steps,
     result_fields,
     split_contradiction,
@@ -39,7 +39,7 @@ class Message(msgspec.Struct):
     id: str | None = None
     model: str | None = None
     usage: ClaudeUsage | None = None
-    content: str | list[Block] | None = None
+    content: str | list[StepBlock] | None = None
 
 
 class Event(Result, kw_only=True):

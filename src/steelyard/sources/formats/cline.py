@@ -35,7 +35,7 @@ from steelyard.records import (
     moment,
     sum_in_order,
 )
-from steelyard.sources.formats._claude import Block, message_steps
+from steelyard.sources.formats._claude import StepBlock, message_steps
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import (
     all_records,
@@ -144,7 +144,7 @@ class Message(msgspec.Struct, rename="camel"):
 
     id: str | None = None
     role: str | None = None
-    content: str | list[Block] | None = None
+    content: str | list[StepBlock] | None = None
     ts: float | None = None
     model_info: ModelInfo | None = None
     metrics: Tokens | None = None
@@ -310,7 +310,7 @@ def _messages(kept: Messages, path: Path) -> RunPart:
         for message in answers
         if message.metrics is not None or message.model_info is not None
     )
-    blocks = [block for message in kept.messages for block in message.content or () if isinstance(block, Block)]
+    blocks = [block for message in kept.messages for block in message.content or () if isinstance(block, StepBlock)]
     used = [block for block in blocks if block.type == "tool_use"]
     spawned = sum(block.name == SPAWNING for block in used)
     started, ended = span_of(message.ts for message in kept.messages)
@@ -327,7 +327,9 @@ def _messages(kept: Messages, path: Path) -> RunPart:
         iterations=None if parent else len(calls) or None,
     )
     last = kept.messages[-1] if kept.messages else Message()
-    waits = last.role != "assistant" or any(isinstance(block, Block) and block in used for block in last.content or ())
+    waits = last.role != "assistant" or any(
+        isinstance(block, StepBlock) and block in used for block in last.content or ()
+    )
     return replace(
         part,
         is_subagent=parent is not None,

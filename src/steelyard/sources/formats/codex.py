@@ -715,6 +715,7 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    quotes_texts=True,
     family="codex",
     precedence="first",
     kept_by=LogLocations("Codex", _places),

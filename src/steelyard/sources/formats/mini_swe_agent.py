@@ -237,4 +237,5 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    quotes_texts=True,
 )

@@ -526,6 +526,7 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    quotes_texts=True,
     precedence="first",
     shows_every_tool_call=True,
     kept_by=LogLocations("Qwen Code", _places),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import FoundFile, files_in
+from steelyard.files import FoundFile, file_chunks, files_in
 from steelyard.records import DecodeError, Missing, Redaction, Rejected, SessionStep, placed_step
 from steelyard.scratch import scratch_folder
 from steelyard.sources.formats._catalog import log_format_named
@@ -36,6 +36,13 @@ class Transcript:
             for step in self._of(log):
                 index += 1
                 yield placed_step(step, index, log.path, self.redaction)
+
+    def may_contain(self, word: str) -> bool:
+        """Whether a step may contain the word, which has no character that JSON escapes by a letter of its own.
+
+        Only files in which such a word can be looked for are searched; their steps need not be decoded then.
+        """
+        return any(_may_contain(log, word.encode()) for log in self.logs)
 
     def _of(self, log: SessionLog) -> Iterator[SessionStep]:
         read = log_format_named(log.format).steps
@@ -82,6 +89,25 @@ def chosen_logs(logs: Iterable[SessionLog]) -> list[SessionLog]:
 def _rank(name: str) -> tuple[int, int, bool]:
     declared = log_format_named(name)
     return KINDS.index(declared.kind), PRECEDENCES.index(declared.precedence), not declared.leads_family
+
+
+ESCAPED = b"\\u00"
+"""How JSON may escape any ASCII character."""
+
+
+def _may_contain(log: SessionLog, word: bytes) -> bool:
+    if not log_format_named(log.format).quotes_texts:
+        return True
+    end, length = b"", len(word) + len(ESCAPED)
+    try:
+        for chunk in file_chunks(Path(log.path)):
+            edge = end + chunk[:length]
+            if any(each in part for part in (chunk, edge) for each in (word, ESCAPED)):
+                return True
+            end = (end + chunk[-length:])[-length:]
+    except (OSError, UnreadableFileError):
+        return True  # its steps report the error
+    return False
 
 
 @contextmanager
