@@ -64,64 +64,7 @@ def page(answer: Turnout) -> pages.Page:
     table = pages.PageTable(caption="Submissions", columns=columns)
     return pages.Page(name="turnout", title="Turnout", answer=f"{len(answer.tasks)} tasks.", table=table)
 '''
-QUESTION = '''"""Count the runs of each task."""
-
-from __future__ import annotations
-
-from collections import Counter
-from typing import ClassVar
-
-from steelyard import pages
-from steelyard.questions._answer import Answer, Part, Rows
-from steelyard.questions._question import doc
-from steelyard.questions._options import (RunFilterOptions)
-from steelyard.questions._question import question
-from steelyard.questions._run_input import RecordReader, Runs
-
-
-class AttemptsOptions(RunFilterOptions):
-    """Options of `attempts`."""
-
-    min_runs: int = doc("Only tasks with this many runs.", default=1)
-
-
-class TaskAttempts(Part, frozen=True, kw_only=True):
-    """Runs of a task."""
-
-    task: str
-    runs: int
-
-
-class Attempts(Answer, frozen=True, kw_only=True):
-    """Runs per task."""
-
-    rows: ClassVar[Rows] = Rows("tasks")
-
-    tasks: tuple[TaskAttempts, ...]
-
-
-@question(AttemptsOptions, examples=({"min_runs": 2},))
-def attempts(runs: Runs, options: AttemptsOptions) -> Attempts:
-    """Return the number of runs of each task.
-
-    >>> import steelyard as sy
-    >>> attempts([sy.Run(task="t")]).tasks[0].runs
-    1
-    """
-    entries = RecordReader(options.reading()).read(runs)
-    counts = Counter(entry.run.task for _, entry in entries)
-    return Attempts(tasks=tuple(TaskAttempts(task=task, runs=n) for task, n in counts.items() if n >= options.min_runs))
-
-
-def page(answer: Attempts) -> pages.Page:
-    """Return one row per task."""
-    columns = (
-        pages.text_column("task", "task", [each.task for each in answer.tasks]),
-        pages.count_column("runs", "runs", [each.runs for each in answer.tasks]),
-    )
-    table = pages.PageTable(caption="Attempts", columns=columns)
-    return pages.Page(name="attempts", title="Attempts", answer=f"{len(answer.tasks)} tasks.", table=table)
-'''
+GUIDE = ROOT / "docs" / "project" / "guides" / "commands.md"
 LINE = '    shade: Policy | None = doc("Shade of the answer.", default=None)\n'
 SCRIPT = """
 import io, json, sys
@@ -154,7 +97,7 @@ from steelyard.questions.attempts import attempts
 
 runs = Path(sys.argv[1], "runs.jsonl")
 runs.write_text('{"task": "a"}\\n{"task": "b"}\\n{"task": "a", "attempt": 2}\\n')
-counted = {"schema_version": 1, "tasks": [{"task": "a", "runs": 2}]}
+counted = {"schema_version": 1, "tasks": [{"task": "a", "runs": 2}], "findings": []}
 assert attempts(runs, min_runs=2).to_dict() == counted
 assert "Count the runs of each task." in steelyard("--help")[1]
 assert "Only tasks with this many runs (default: 1)." in steelyard("attempts", "--help")[1]
@@ -203,7 +146,8 @@ def test_questions_in_one_file_and_an_option_in_one_line_work(tmp_path: Path) ->
     shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
     views = copy / "steelyard" / "questions" / "arena"
     (views / "turnout.py").write_text(VIEW, "utf-8")
-    (views.parent / "attempts.py").write_text(QUESTION, "utf-8")
+    question = GUIDE.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    (views.parent / "attempts.py").write_text(question, "utf-8")
     file = views / "_rankings.py"
     source = file.read_text("utf-8")
     after = source.index('"""\n\n', source.index("class PolicyOptions(")) + len('"""\n\n')
