@@ -14,7 +14,10 @@ import steelyard as sy
 from canaries import CANARIES, NAMED, leaks
 from steelyard.records import SHAPES, Finding, Place, PlacesOnDemand, Redaction, Run
 
-SPLIT = ["\x1b[0m", "\x1b[1;31m", "\\u001b[0m", "\\033[0m", "\\x1b[32m", "\u200b", "\u2060", "\xad", "\ufeff"]
+SPLIT = [
+    *("\x1b[0m", "\x1b[1;31m", "\\u001b[0m", "\\\\u001b[0m", "\\033[0m", "\\x1b[32m", "\x9b31m", "^[[0m"),
+    *("\u200b", "\u2060", "\xad", "\ufeff", "\0", "\r", "\x1b(B", "\x1b]0;title\x07", "\x1b]8;;https://x\x1b\\"),
+]
 SHORT = ["password=hunter2", "passwd: 'p4ss'", '"password": "a1b2c"', "PASSWORD = s3cret", "tool --password hunter2"]
 INNOCENT = [
     "total_tokens=123456789, max_tokens: 4096, token: 12345678",
@@ -28,6 +31,9 @@ INNOCENT = [
     "use --token instead of --api-key when --password is given; --max-token 4096, --token $TOKEN --secret <name>",
     "a cookie: a small cake; Cookie: none; cookies = 3",
     "M.Sc. at O.N.E.; 12:34:56; SKILL and ACCOUNT; f?sig=short&x=1",
+    "PWD=/home/user1 OLDPWD=/x1 pwd: C:\\\\work1; compare -b build=branch; docker run -u 1000:1000 image",
+    '["api_key", "base_url", "password", "username"]; {"token": "hello", "logprob": -0.1}; token_ids=[1,2]',
+    "the key is to use 12345678 threads; the token is invalid; SORT_KEY=created_at; pass: 3/4; --pass-rate 0.5",
     "npm_config_registry_url, hf_transfer_enabled_by_default, sk-folding-cube-wrapper-element",
 ]
 
@@ -130,6 +136,30 @@ def _planted(value: Any, canary: str, name: str = "") -> Any:  # Any: JSON value
     return f"{value} {canary}" if isinstance(value, str) and name not in fixed else value
 
 
+STRUCTURED: list[Any] = [  # JSON values
+    {"password": "SECRET"},
+    {"env": {"GITHUB_TOKEN": "SECRET"}},
+    {"api_keys": {"api_key": ["SECRET"]}},
+    ["tool", "--api-key", "SECRET", "--verbose"],
+    ("tool", "--access_token", "SECRET"),
+    [["Content-Type", "text/plain"], ["x-api-key", "SECRET"]],
+    [{"name": "x-api-key", "value": "SECRET"}],
+    {"Set-Cookie": ["theme=dark", "session=SECRET"]},
+]
+
+
+@pytest.mark.parametrize("value", STRUCTURED, ids=str)
+def test_secrets_are_found_by_what_is_beside_them(value: Any) -> None:
+    redaction = Redaction()
+    secret = CANARIES["variable of a token"].secret
+    planted = msgspec.json.decode(msgspec.json.encode(value).replace(b"SECRET", secret.encode()))
+    shown = redaction.tree(planted)
+    assert leaks(str(shown)) == []
+    assert redaction.count == 1
+    innocent = {"password": None, "username": "ada", "command": ["--api-key"], "keys": ["api_key", "password"]}
+    assert redaction.tree(innocent) is innocent
+
+
 def test_what_holds_no_secret_is_the_same_object() -> None:
     run = next(sy.demo_runs())
     assert Redaction().tree(run) is run
@@ -159,6 +189,14 @@ PIECES = [
     "\x1b[",
     "\x1b[0",
     "\\u001b[0m",
+    "\x1b]a",
+    "^[]",
+    "\\",
+    "curl ",
+    "login a password ",
+    "--key-",
+    '"token",',
+    "password>",
     "x",
 ]
 """Texts that, repeated, make a careless pattern search again from each of them."""

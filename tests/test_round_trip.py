@@ -84,7 +84,20 @@ def test_runs_come_back_from_a_file_as_they_were_written(tmp_path: Path, ending:
     assert [encode_run(run) for run in read_back(path)] == [encode_run(run) for run in made]
 
 
-FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''=1", "'", "'quoted'"]
+FORMULAS = [
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1+1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "\uff1dcmd",
+    "'=1",
+    "''=1",
+    "'",
+    "'quoted'",
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -54,6 +54,52 @@ def test_show_has_no_secret(planted: Planted) -> None:
         assert leaks(done.stdout + done.stderr) == []
 
 
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    folder = tmp_path_factory.mktemp("sessions")
+    return Planted(folder, write_sessions(folder))
+
+
+def test_steps_have_no_secret(sessions: Planted) -> None:
+    for run, path in sessions.files.items():
+        answer = sy.show_steps(path, run=run)
+        assert len(answer.steps) == 8
+        shown = [answer.text(everything=True), answer.document(), answer.markdown(), str(answer.to_dict())]
+        assert [leaks(text) for text in [*shown, str(answer.to_dicts())]] == [[]] * 5, run
+        plain = sy.show_steps(path, run=run, redact=False)
+        assert len(leaks(str(plain.to_dict()))) == 1
+    run = next(iter(sessions.files))
+    for form in ([], ["--json"], ["--csv"]):
+        done = steelyard("show", str(sessions.folder), "--run", run, "--steps", *form)
+        assert done.status == 1, "a line of each session is no JSON"
+        assert leaks(done.stdout + done.stderr) == []
+
+
+@pytest.mark.parametrize("pattern", ["a", "=", "key"])
+def test_what_find_finds_has_no_secret(sessions: Planted, pattern: str) -> None:
+    answer = sy.find(sessions.folder, pattern=pattern, context=200)
+    assert answer.match_count > 10
+    shown = [answer.text(everything=True), answer.document(), answer.markdown(), str(answer.to_dict())]
+    assert [leaks(text) for text in [*shown, str(answer.to_dicts())]] == [[]] * 5
+
+
+def test_find_finds_no_secret(sessions: Planted) -> None:
+    for canary, path in zip(CANARIES.values(), sessions.files.values(), strict=True):
+        for part in (canary.secret, canary.secret[2:-1]):
+            answer = sy.find(path, pattern=part)
+            assert (answer.match_count, answer.matches) == (0, ()), (canary, part)
+
+
+def test_trajectories_have_no_secret(planted: Planted, tmp_path: Path) -> None:
+    done = steelyard("read", str(planted.folder), "--out", f"{tmp_path}/atif/")
+    assert done.status in (0, 1), done.stderr
+    written = list((tmp_path / "atif").iterdir())
+    assert len(written) in (0, len(planted.files))
+    for path in written:
+        assert leaks(path.name) == []
+        assert leaks(path.read_bytes()) == [], path
+
+
 def test_without_redaction_every_secret_is_shown(tmp_path: Path) -> None:
     files = write_records(tmp_path).items()
     shown = [leaks(str(sy.show(path, run=run, redact=False).to_dict())) for run, path in files]

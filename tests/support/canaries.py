@@ -77,6 +77,9 @@ KEYS = {
     "private key without an end": "-----BEGIN OPENSSH PRIVATE KEY-----\\n{0}",
     "key that colors split": "\x1b[31msk-\x1b[0mant-{4}\x1b[1m{5}",
     "key that escaped colors split": "sk-ant-{4}\\u001b[0m{5}",
+    "key that a title splits": "sk-ant-{4}\x1b]0;title\x07{5}",
+    "key that a character set splits": "sk-ant-{4}\x1b(B{5}",
+    "Telegram, in a URL": "https://telegram.example.org/bot1234567890:AA{0}a/sendMessage",
 }
 NAMED = {
     "header": "Authorization: Bearer {0}",
@@ -89,10 +92,22 @@ NAMED = {
     "option": "tool --api-key {0} --verbose",
     "option with a sign": "--access-token={0} --verbose",
     "option of a password": "mysql --password {3}",
+    "option in a list": '["tool", "--api-key", "{0}"]',
+    "option in JSON in JSON": '"[\\"tool\\", \\"--api-key\\", \\"{0}\\"]"',
+    "variable of a token": "GITHUB_TOKEN={0}",
+    "variable of a key": "AZURE_OPENAI_KEY={0}",
+    "JSON in JSON in JSON": '"\\"{{\\\\\\"api_key\\\\\\": \\\\\\"{0}\\\\\\"}}\\""',
+    "pair of a header": '["x-api-key", "{0}"]',
+    "header, another scheme": "Authorization: Token {0}",
+    "XML": "<password>{0}</password>",
+    "user of curl": "curl -u user:{0} https://example.org",
+    "user of a URL": "https://{0}@example.org/repo.git",
+    "file of logins": "machine example.org login user password {0}",
     "password of a URL": "https://user:{0}@example.org/repo.git",
     "webhook": "https://hooks.example.org/services/T{0}/{0}",
     "webhook of Discord": "https://discord.example.org/api/webhooks/123/{0}",
     "cookie that is set": "Set-Cookie: session={0}; Path=/; HttpOnly",
+    "cookies that are set": '"Set-Cookie": ["theme=dark", "session={0}; Path=/"]',
     "cookie that is sent": "Cookie: theme=dark-mode; session={0}",
     "signature of Azure": "https://account.blob.example.org/c/f?sv=2024&sig={0}%3D&se=2027",
     "signature of AWS": "https://bucket.example.org/f?X-Amz-Expires=60&amp;X-Amz-Signature={0}",
@@ -133,7 +148,7 @@ def unpacked(page: bytes) -> bytes:
 def write_sessions(folder: Path) -> dict[str, Path]:
     """A Claude Code log for each canary, which is in its messages, tool calls and results; return the logs by run id.
 
-    Where a file may have such a name, the canary is in that too.
+    Where a file may have such a name, the canary is in that too, and messages name it: its last line is no JSON.
     """
     return dict(_write_session(folder, number, canary.text) for number, canary in enumerate(CANARIES.values()))
 
@@ -142,7 +157,7 @@ def _write_session(folder: Path, number: int, text: str) -> tuple[str, Path]:
     session = f"5e55a0aa-0000-4000-8000-{number:012}"
     place = folder / (f"{session}.jsonl" if "/" in text else f"{number} {text}.jsonl")
     lines = [json.dumps(line) for line in _session(session, text)]
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    place.write_text("\n".join(lines) + "\n{broken\n", encoding="utf-8")
     return session, place
 
 

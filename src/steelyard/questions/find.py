@@ -177,20 +177,18 @@ def find(runs: Runs, options: FindOptions) -> Matches:
     reader = RecordReader(options.reading())
     entries = list(reader.read(runs))
     findings = reader.finish()
-    made = matches_in(entries, options)
-    return structs.replace(
-        made,
-        rejected_count=made.rejected_count + len(reader.set_aside),
-        findings=(*findings, *made.findings),
-    )
+    made = matches_in(entries, options, findings)
+    return structs.replace(made, rejected_count=made.rejected_count + len(reader.set_aside))
 
 
-def matches_in(entries: Iterable[tuple[str, PlacedRun]], options: FindOptions) -> Matches:
-    """Return the matches in runs that were read."""
+def matches_in(
+    entries: Iterable[tuple[str, PlacedRun]], options: FindOptions, findings: Iterable[Finding] = ()
+) -> Matches:
+    """Return the matches in runs that were read, after the findings about reading."""
     found = _Finder(options)
     for id_, entry in entries:
         found.add(id_, entry)
-    return found.answer()
+    return found.answer(findings)
 
 
 class _Finder:
@@ -242,9 +240,9 @@ class _Finder:
         if len(self._matches) < MAX_MATCHES:
             self._matches.append(_match(id_, step, tool, text, span, self._options.context))
 
-    def answer(self) -> Matches:
+    def answer(self, reading: Iterable[Finding]) -> Matches:
         """Return the answer; runs without steps are findings."""
-        findings = [*set_aside_findings(self._rejected)]
+        findings = [*reading, *set_aside_findings(self._rejected)]
         for reason, count in sorted(self._without.items()):
             message = f"{counted(count, 'run')} not searched: {reason}"
             findings.append(Finding(code="no_steps", message=message))
@@ -262,7 +260,7 @@ class _Finder:
             searched_runs=self._searched,
             without_steps=sum(self._without.values()),
             rejected_count=len(self._rejected),
-            findings=tuple(findings),
+            findings=tuple(findings if redaction is None else redaction.tree(findings)),
         )
 
 

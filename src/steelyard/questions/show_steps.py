@@ -201,6 +201,7 @@ def steps_shown(entries: Mapping[str, PlacedRun], options: ShowStepsOptions) -> 
     first, last = options.range()
     found = [shown_step(step) for step in islice(transcript, first - 1, last + 1)]
     kept = found[: last - first + 1]
+    findings = set_aside_findings(transcript.rejected)
     return RunSteps(
         run=id_ if redaction is None else redaction.text(id_),
         where=transcript.logs[0].path if redaction is None else redaction.text(transcript.logs[0].path),
@@ -211,7 +212,7 @@ def steps_shown(entries: Mapping[str, PlacedRun], options: ShowStepsOptions) -> 
         steps=tuple(kept),
         redacted=None if redaction is None else redaction.summary or "nothing",
         rejected_count=len(transcript.rejected),
-        findings=tuple(set_aside_findings(transcript.rejected)),
+        findings=tuple(findings if redaction is None else redaction.tree(findings)),
     )
 
 

@@ -98,8 +98,8 @@ def _json(value: Any) -> str:  # Any: the user's own value
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula; the last four are the wide forms of the first."""
 _FORMULA = re.compile(rf"'*[{re.escape(''.join(FORMULA_SIGNS))}]")
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
+from itertools import pairwise
 from operator import is_
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar, cast
@@ -48,32 +49,73 @@ def _prefixed(kind: str, *prefixes: str, rest: str = _REST) -> _Shape:
     return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), rf"{_START}(?:{choices}){rest}")
 
 
-_ASSIGNED = (
-    r"(?i)(?:api[_\-]?key|access[_\-]?key|account[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|private[_\-]?key|"
-    r"client[_\-]?secret|(?:auth|access|refresh|session|id|api|bearer)[_\-]?token|\btoken|passw(?:or)?d|passphrase)"
-    r"(?:\\?[\"'])?\s{0,4}(?:=>|[:=])\s{0,4}(?:\\?[\"'])?"
-    r"(?P<secret>(?![0-9.]{1,30}(?![^\s\"'\\,;&)}\]]))(?!\[|\$|<|None\b|null\b|true\b|false\b)"
-    r"[^\s\"'\\,;&)}\]]{8,})"
+_QUOTE = r"(?:\\{0,15}[\"'`]|&quot;|&#3[49];|%2[27])"
+"""A quote, within JSON in JSON too, or as HTML and URLs have it."""
+_SPACE = r"(?:\s|\\{1,15}[nrt]){0,40}"
+_SIGN_BETWEEN = (
+    rf"{_QUOTE}?\s{{0,4}}(?::\s{{0,4}}(?:str|string|bytes|SecretStr)\s{{0,4}})?(?:=>|[:=]|%3[AD])\s{{0,4}}{_QUOTE}?"
 )
-"""A value behind a name of a secret. Numbers are counts, and `$NAME`, `<name>` and `[...]` are placeholders."""
-
-_NAMED = (
-    r"(?:api-?key|access-?key|secret(?:-?key)?|(?:(?:auth|access|refresh|session|id|api|bearer)-?)?token|"
-    r"passw(?:or)?d|passphrase)"
+_COMMA_BETWEEN = (
+    rf"{_QUOTE}(?:{_SPACE},{_SPACE}{_QUOTE}(?:value{_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE})?|\s{{1,4}}value={_QUOTE})"
 )
-_VALUE_END = r"[\s\"'\\,;&)}\]]"
+_BETWEEN = rf"(?:{_SIGN_BETWEEN}|>)"
+"""What separates a name from its value: in code, in JSON, in XML."""
+_VALUE_END = r"[\s\"'`\\,;&<)}\]]"
 _NO_COUNT = rf"(?![0-9.]{{1,30}}(?:{_VALUE_END}|\Z))"
 _HAS_SIGN = r"(?=[^\s\"'\\]{0,40}[0-9!@#%^*+/=]|[^\s\"'\\]{20})"
+_HAS_DIGIT = r"(?=[^\s\"'\\]{0,60}[0-9])"
+_NO_PLACEHOLDER = r"(?!\[|\$|<|None\b|null\b|true\b|false\b)"
+_PLAIN_VALUE = r"[A-Za-z0-9_\-+/=.~%!@#^*:]{8,}+(?![(\[{])"
+"""A value that is no expression, such as a call."""
+
+
+def _after(*words: str, name: str) -> str:
+    """The name, if one of the words is before it; this order is faster than the other."""
+    return name + "(?:" + "|".join(rf"(?<={word}{name})|(?<={word}[_\-]{name})" for word in words) + ")"
+
+
+_KEY = _after(
+    *("api", "access", "account", "auth", "client", "deploy", "encryption", "master", "private", "secret", "service"),
+    *("shared", "signing", "storage", "subscription"),
+    name="key",
+)
+_TOKEN = _after("auth", "access", "refresh", "session", "id", "api", "bearer", name="token")
+_NAMED = rf"(?=[kstp])(?:{_KEY}(?:[_\-]base)?|secret|{_TOKEN}|token(?<![A-Za-z0-9_]token)|passw(?:or)?d|passphrase)"
+_ASSIGNED = rf"(?i){_NAMED}{_BETWEEN}(?P<secret>{_NO_COUNT}{_NO_PLACEHOLDER}[^\s\"'`\\,;&<)}}\]]{{8,}})"
+"""A value behind a name of a secret. Numbers are counts, and `$NAME`, `<name>` and `[...]` are placeholders."""
+_OFTEN_NAMED = r"(?=[tcpka])(?:token|credentials?|pass(?<=[_\-]pass)|(?-i:KEY(?<=[A-Z0-9]_KEY)|AUTH(?<=[A-Z0-9]_AUTH)))"
+_SIGNED = (
+    rf"(?i)(?:{_OFTEN_NAMED}(?:{_BETWEEN}|{_COMMA_BETWEEN})|(?:{_NAMED}|authorization){_COMMA_BETWEEN})"
+    rf"(?P<secret>{_HAS_DIGIT}{_NO_COUNT}{_NO_PLACEHOLDER}{_PLAIN_VALUE})"
+)
+"""A value that may be none, behind a name that other values have as well or next to it in a list: with a digit."""
+_PWD = rf"(?i)pwd{_BETWEEN}(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$</.~]|[a-z]:\\)[^\s\"'`\\,;&<)}}\]]{{4,}})"
+"""A value behind `pwd` that is no path."""
 _OPTION = (
-    rf"(?i)(?<![a-z0-9])--?(?:[a-z0-9]{{1,20}}-){{0,4}}{_NAMED}\s{{1,4}}(?:\\?[\"'])?"
+    rf"(?i)(?<![a-z0-9_\-])--?[a-z0-9_\-]{{0,60}}?(?:{_NAMED}|token)"
+    rf"(?:\s{{1,4}}(?:\\{{1,15}}n?\s{{1,40}})?{_QUOTE}?|{_COMMA_BETWEEN})"
     rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<-])[^\s\"'\\]{{4,}})"
 )
 """A value behind an option (`--api-key VALUE`). Words of a sentence about the option have no digit or sign."""
 _SHORT = (
-    r"(?i)passw(?:or)?d(?:\\?[\"'])?\s{0,4}(?:=>|[:=])\s{0,4}(?:\\?[\"'])?"
-    rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<])[^\s\"'\\,;&)}}\]]{{4,7}}(?={_VALUE_END}|\Z))"
+    rf"(?i)passw(?:or)?d{_BETWEEN}"
+    rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<])[^\s\"'`\\,;&<)}}\]]{{4,7}}(?={_VALUE_END}|\Z))"
 )
 """A password that is too short for the rule above."""
+_SAID = (
+    r"(?i)(?:\b(?:passw(?:or)?d|passphrase|token|secret|key)\s{1,4}is\s{1,4}|\blogin\s{1,4}\S{1,64}\s{1,4}password\s{1,4})"
+    rf"{_QUOTE}?(?P<secret>{_HAS_DIGIT}{_NO_COUNT}(?![\[$<]){_PLAIN_VALUE})"
+)
+"""A value in a sentence or in a file of logins."""
+_AUTHORIZATION = (
+    rf"(?i)authorization{_BETWEEN}(?:[a-z][a-z0-9\-]{{0,30}}\s{{1,4}})?"
+    rf"(?P<secret>{_HAS_DIGIT}(?![\[$<{{])[^\s\"'`\\,;<]{{12,}})"
+)
+_LOGIN = (
+    rf"(?i)(?<![a-z0-9])(?:-u|--user)\s{{0,4}}{_QUOTE}?[a-z0-9_.@\-]{{1,64}}+:"
+    rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<])[^\s\"'\\]{{4,}})"
+)
+"""A user and a password as curl takes them."""
 
 SHAPES: tuple[_Shape, ...] = (
     _Shape(
@@ -101,11 +143,13 @@ SHAPES: tuple[_Shape, ...] = (
     _prefixed("access token", "hf_", "npm_", "pypi-", "dop_v1_", "dckr_pat_", "lin_api_", "ntn_", "sntrys_", "shpat_"),
     _prefixed("access token", "hvs.", "glsa_", "glc_", "sbp_", "figd_", "ATATT", "ya29.", "1//0"),
     _prefixed("Steelyard token", "sytk_"),
+    _prefixed("API key", "sess-", "EAAA"),
+    _prefixed("API key", "key-", "dapi", rest=r"[0-9a-f]{32}(?![A-Za-z0-9])"),
     _prefixed("Slack token", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", rest=r"[A-Za-z0-9\-]{10,}"),
     _Shape(
         "webhook",
-        ("/services/t", "/api/webhooks/"),
-        r"https://[a-z.]{1,40}/(?:services/T|api/webhooks/)(?P<secret>[A-Za-z0-9_/\-]{16,})",
+        ("/services/t", "/api/webhooks/", "/webhookb2/"),
+        r"https://[a-z0-9.\-]{1,80}/(?:services/T|api/webhooks/|webhookb2/)(?P<secret>[A-Za-z0-9_/@\-]{16,})",
     ),
     _Shape(
         "password",
@@ -123,7 +167,9 @@ SHAPES: tuple[_Shape, ...] = (
         rest=r"(?:[a-z0-9_\-]{2,35}\.)?[A-Za-z0-9]{40,44}",
     ),
     _Shape("Twilio key", ("sk", "ac"), rf"{_START}(?:SK|AC)[0-9a-f]{{32}}(?![A-Za-z0-9])"),
-    _Shape("Telegram token", (":aa",), rf"{_START}[0-9]{{8,10}}:AA[A-Za-z0-9_\-]{{33}}(?![A-Za-z0-9_\-])"),
+    _Shape(
+        "Telegram token", (":aa",), rf"(?:{_START}|(?<=/bot))[0-9]{{8,10}}:AA[A-Za-z0-9_\-]{{33}}(?![A-Za-z0-9_\-])"
+    ),
     _Shape(
         "Discord token",
         (".",),
@@ -132,31 +178,65 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "signature",
         ("sig=", "signature=", "security-token="),
-        r"(?i)[?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))=(?P<secret>[A-Za-z0-9%+/=_.\-]{16,})",
+        (
+            r"(?i)(?:[?&;]|u0026|%26)(?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))(?:=|%3D)"
+            r"(?P<secret>[A-Za-z0-9%+/=_.\-]{16,})"
+        ),
+    ),
+    _Shape(
+        "signature",
+        ("sig=",),
+        rf"(?i)(?<![a-z0-9?&;])sig=(?P<secret>{_HAS_DIGIT}[A-Za-z0-9%+/=_\-]{{16,}})",
     ),
     _Shape(
         "cookie",
         ("cookie",),
         r"(?i)cookie\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?P<secret>[A-Za-z0-9_.\-]{1,128}=[^\s\"'\\;]{6,}[^\r\n\"'\\]{0,4096})",
     ),
+    _Shape("cookie", ("cookie",), rf"(?i)cookie{_QUOTE}\s{{0,4}}:\s{{0,4}}\[(?P<secret>[^\]\[]{{8,4096}})\]"),
+    _Shape(
+        "cookie",
+        ("--cookie", "curl"),
+        rf"(?i)(?:--cookie|\bcurl(?=\s)[^\n]{{0,100}}?\s-b)[\s=]{{1,4}}{_QUOTE}?(?P<secret>[\w.\-]{{1,128}}=[^\s\"'\\]{{6,}})",
+    ),
+    _Shape("credential", ("authorization",), _AUTHORIZATION),
+    _Shape("credential", ("://",), rf"(?<=://)(?P<secret>{_HAS_DIGIT}[A-Za-z0-9_\-]{{20,255}})@"),
+    _Shape(
+        "credential",
+        ('auth"', 'auth\\"'),
+        rf"\bauth{_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{_HAS_DIGIT}[A-Za-z0-9+/]{{16,}}={{0,2}})",
+    ),
+    _Shape("API key", ("?key=", "&key="), rf"[?&]key=(?P<secret>{_HAS_DIGIT}[A-Za-z0-9_\-]{{16,}})"),
     _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _ASSIGNED),
     _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _OPTION),
+    _Shape("secret", ("key", "secret", "token", "passw", "passphrase", "pass", "credential", "_auth"), _SIGNED),
     _Shape("secret", ("passw",), _SHORT),
+    _Shape("secret", ("pwd",), _PWD),
+    _Shape("secret", ("word is", "phrase is", "token is", "secret is", "key is", "login "), _SAID),
+    _Shape("secret", ("-u ", "--user"), _LOGIN),
 )
 
 
 _SIGN = re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign in shape.signs})))
+_TELLING = re.compile("key|secret|token|pass|pwd|auth|cookie|credential", re.IGNORECASE)
+"""Names whose values may be secrets."""
 _BRIEF = 200
 """Up to this length one look for all signs is faster than one for each; most texts are names, and there are many."""
 _NUMBERS = frozenset({int, float, bool, type(None)})
 """What most fields of most records are; looked at first, since a list of leaderboard has millions of them."""
 
 
+_ESCAPE = r"(?:\x1b|\\{1,15}(?:u001b|x1b|033|e))"
 _INVISIBLE = re.compile(
-    r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;:?]{0,40}[ -/]{0,2}[@-~]|[\xad\u200b-\u200f\u2060-\u2064\ufeff]",
+    rf"(?:(?:{_ESCAPE}|\^\[)\[|\x9b)[0-9;:?]{{0,40}}[ -/]{{0,2}}[@-~]|"
+    rf"{_ESCAPE}\][^\x07\x1b\\]{{0,2000}}(?:\x07|{_ESCAPE}\\{{1,16}}|\\{{1,15}}(?:u0007|x07|a))|"
+    rf"{_ESCAPE}[()*+][A-Za-z0-9]|\x1b[=>78cDEHMNOZ]|"
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\r(?!\n)",
     re.IGNORECASE,
 )
 """Escape sequences of a terminal, as they are and as code writes them, and characters without a width."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\\]|\^\[")
+"""What a text with such a sequence has, if it has no other characters than those of ASCII."""
 
 
 class Redaction:
@@ -192,7 +272,7 @@ class Redaction:
         """
         if text in self._clean:
             return text
-        if not text.isascii() or "\x1b" in text or "\\" in text:
+        if not text.isascii() or _CONTROL.search(text):
             visible = _INVISIBLE.sub("", text)
             if visible != text and (redacted := self._redacted(visible)) != visible:
                 return redacted
@@ -221,34 +301,20 @@ class Redaction:
         """The record, list or mapping with every text in it redacted, names of keys too; what holds none is kept."""
         return cast("Tree", self._tree(value))
 
-    def named(self, name: str, value: Any) -> Any:  # Any: JSON values
-        """The JSON value under this name, with every text redacted as it would be behind the name and a sign.
-
-        >>> Redaction().named("", {"password": "s3cr3t-enough", "n": 1})
-        {'password': '[secret 1]', 'n': 1}
-        """
-        if isinstance(value, str):
-            begin = f"{name}="
-            text = self.text(begin + value) if name else self.text(value)
-            return text.removeprefix(begin) if not name or text.startswith(begin) else self.text(value)
-        if isinstance(value, dict):
-            return {self.text(key): self.named(key, inner) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self.named(name, inner) for inner in value]
-        return value
-
-    def _tree(self, value: Any) -> Any:  # Any: whatever a result is made of
+    def _tree(self, value: Any, name: str = "") -> Any:  # Any: whatever a result is made of
+        """The value, redacted; a text as it would be behind the name of its field."""
         if type(value) in _NUMBERS or isinstance(value, Enum):
             return value
         if isinstance(value, str):
-            return self.text(value)
+            return self._behind(f"{name}=", value) if name else self.text(value)
         if isinstance(value, msgspec.Struct):
             changed = self._changed(value.__struct_fields__, msgspec.structs.astuple(value))
             return msgspec.structs.replace(value, **changed) if changed else value
         if isinstance(value, (list, tuple, set, frozenset)):
-            return self._items(value)
+            return self._items(value, name)
         if isinstance(value, Mapping):
-            keys, items = self._items(tuple(value)), self._items(tuple(value.values()))
+            keys = [self._tree(key) for key in value]
+            items = [self._tree(item, self._name_of(key, value)) for key, item in value.items()]
             same = all(map(is_, keys, value)) and all(map(is_, items, value.values()))
             return value if same else dict(zip(keys, items, strict=True))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -262,8 +328,26 @@ class Redaction:
             return value if path == str(value) else type(value)(path)
         return value
 
-    def _items(self, value: Any) -> Any:  # Any: a list, tuple or set
-        items = [part if type(part) in _NUMBERS else self._tree(part) for part in value]
+    @staticmethod
+    def _name_of(key: Any, value: Mapping[Any, Any]) -> str:  # Any: as above
+        """What a value of the mapping is called, if that may tell of a secret; `{"name": ..., "value": ...}` too."""
+        if key == "value":
+            key = value.get("name") or value.get("key")
+        return key if isinstance(key, str) and _TELLING.search(key) else ""
+
+    def _behind(self, begin: str, text: str) -> str:
+        """The text, redacted as it would be behind this one."""
+        before = begin + text
+        whole = self.text(before)
+        return whole.removeprefix(begin) if whole != before and whole.startswith(begin) else self.text(text)
+
+    def _items(self, value: Any, name: str = "") -> Any:  # Any: a list, tuple or set
+        items = [part if type(part) in _NUMBERS else self._tree(part, name) for part in value]
+        if type(value) in (list, tuple) and len(value) > 1 and type(value[0]) is str:
+            is_pair = len(value) == 2
+            for at, (option, part) in enumerate(pairwise(value), 1):
+                if type(option) is type(part) is str and (is_pair or option[:1] == "-") and _TELLING.search(option):
+                    items[at] = self._behind(f"{option} " if option[0] == "-" else f'"{option}", "', part)
         if all(map(is_, items, value)):
             return value
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

@@ -97,5 +97,5 @@ def placed_step(step: SessionStep, index: int, path: str, redaction: Redaction |
             if value is not None and (text := redaction.text(value)) is not value:
                 force_setattr(step, name, text)
         if step.arguments is not None:
-            force_setattr(step, "arguments", redaction.named("", step.arguments))
+            force_setattr(step, "arguments", redaction.tree(step.arguments))
     return step
