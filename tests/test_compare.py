@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -560,3 +561,89 @@ def test_costs_of_nothing_have_no_geometric_mean_and_still_warn() -> None:
     result = sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["cost_usd"])
     assert judged(result, "cost_usd").geometric_ratio is None
     assert "outlier_dominated_mean" in [each.code for each in result.findings]
+
+
+def timed_runs(tasks: int, *, gain: float = 0.6, reverse: bool = False) -> list[Run]:
+    """Two sides with one run per task; of every ten tasks the baseline passes 2, the candidate 10 `gain` more."""
+    runs = []
+    for number in range(tasks):
+        for side in "ab":
+            passed = number % 10 < 2 if side == "a" else number % 10 < 2 + 10 * gain
+            minute = tasks - number if reverse else number
+            runs.append(
+                Run(
+                    id=f"{side}{number}",
+                    task=f"task-{number:03}",
+                    agent=side,
+                    passed=passed,
+                    started_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute),
+                )
+            )
+    return runs
+
+
+def sequential(runs: list[Run], planned: int = 100, **options: object) -> sy.Comparison:
+    return sy.compare(runs, baseline="agent=a", candidate="agent=b", sequential=planned, **options)
+
+
+def test_compare_sequential_decides_and_stays_decided() -> None:
+    found = sequential(timed_runs(60)).pairs[0].metrics["pass_rate"]
+    assert (found.verdict, found.difference.method) == ("better", "betting")
+    assert (found.sequential.planned, found.sequential.completed) == (100, 60)
+    first = found.sequential.decided_at
+    assert 1 < first < 60
+    assert f"Decided after {first} tasks of 100 planned" in found.sentence
+    earlier = sequential(timed_runs(first)).pairs[0].metrics["pass_rate"]
+    before = sequential(timed_runs(first - 1)).pairs[0].metrics["pass_rate"]
+    assert (earlier.sequential.decided_at, before.sequential.decided_at) == (first, None)
+    assert before.verdict == "inconclusive"
+    assert before.power_analysis is None
+    assert f"{first - 1} of 100 planned tasks completed; not decided yet." in before.sentence
+
+
+def test_compare_sequential_orders_tasks_by_time() -> None:
+    forward, backward = (sequential(timed_runs(57, reverse=reverse)) for reverse in (False, True))
+    assert (
+        forward.pairs[0].metrics["pass_rate"].difference.estimate
+        == backward.pairs[0].metrics["pass_rate"].difference.estimate
+    )
+    assert forward.pairs[0].metrics["pass_rate"].difference.low != backward.pairs[0].metrics["pass_rate"].difference.low
+    mixed = timed_runs(57)
+    random.Random(3).shuffle(mixed)
+    assert sequential(mixed) == forward
+
+
+def test_compare_sequential_says_that_few_planned_tasks_save_nothing() -> None:
+    codes = [finding.code for finding in sequential(timed_runs(30), 40).findings]
+    assert "few_planned_tasks" in codes
+    assert "few_planned_tasks" not in [finding.code for finding in sequential(timed_runs(30)).findings]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metrics": "cost_usd"}, "needs a metric with bounds, and cost_usd has none"),
+        ({"metrics": "cost_of_pass"}, "needs a metric with bounds, and cost_of_pass has none"),
+        ({"metrics": "pass_rate,impl_rate"}, "compares one metric of one candidate"),
+        ({"cluster": "agent"}, "does not support cluster"),
+        ({"weight_by": "runs"}, "does not support weight_by"),
+        ({"interval": "bca"}, "does not support interval"),
+        ({"planned": 1}, "at least 2 planned tasks"),
+    ],
+)
+def test_compare_sequential_rejects(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        sequential(timed_runs(20), **options)
+    assert message in str(caught.value)
+
+
+def test_compare_sequential_needs_times_and_a_policy() -> None:
+    runs = timed_runs(20)
+    without = [*runs[:-1], msgspec.structs.replace(runs[-1], started_at=None)]
+    with pytest.raises(UsageError, match="1 of 40 runs have neither started_at nor ended_at"):
+        sequential(without)
+    unscored = [*runs[:-1], msgspec.structs.replace(runs[-1], passed=None)]
+    with pytest.raises(UsageError, match="needs a policy for runs without a verdict"):
+        sequential(unscored)
+    assert sequential(unscored, unscored="exclude").pairs[0].metrics["pass_rate"].sequential.completed == 19
+    assert sequential(unscored, unscored="fail").pairs[0].metrics["pass_rate"].sequential.completed == 20

@@ -32,6 +32,7 @@ COMPARE = {
         "--ignore-conditions",
         "--effect-size",
         "--margin",
+        "--sequential",
         "--weight-by",
         "--unscored",
         "--seed",

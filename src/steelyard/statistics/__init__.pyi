@@ -34,6 +34,7 @@ from ._difference_tests import (
     bounded_difference as bounded_difference,
     clustered_difference as clustered_difference,
     permuted_difference as permuted_difference,
+    sequential_difference as sequential_difference,
     unbounded_difference as unbounded_difference,
     union_of as union_of,
 )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._bootstrap import bca_bounds, on_grid, percentile_bounds, resampled_sums
+from steelyard.statistics._confidence_sequences import sequential_test
 from steelyard.statistics._estimates import RESAMPLES, SEED, Floats, Interval, Significance
 from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._means import ASSUMED_TAIL, coverage_floor, skewed_bounds
@@ -51,6 +52,8 @@ class DifferenceTest:
     """Tasks counted by weight, if they have unequal weights."""
     assumes: str | None = None
     """Other assumptions of the interval."""
+    decided_at: int | None = None
+    """Number of tasks after which a sequential test decided; None if it has not, or for a test of a fixed sample."""
 
     def interval(self, level: float) -> Interval:
         """Return the interval at a confidence level, labeled by design."""
@@ -116,6 +119,37 @@ def bounded_difference(differences: npt.ArrayLike, *, quantum: float, span: floa
         clusters=len(gaps),
         limits=limits,
         p_value=test.p_value,
+    )
+
+
+def sequential_difference(
+    differences: npt.ArrayLike, *, planned: int, span: float, level: float
+) -> DifferenceTest | None:
+    """Return the anytime-valid test of differences in the order of completion (`sequential_test`); None without any.
+
+    The limits at any level are those of the bets tuned to it; only those at `level` agree with the p-value.
+    """
+    gaps = np.asarray(differences, dtype=float)
+    if not len(gaps):
+        return None
+    found = sequential_test(gaps, planned, span=span, level=level)
+    assert found.interval.estimate is not None
+    assert found.test.p_value is not None
+
+    def limits(at: float) -> tuple[float, float]:
+        interval = sequential_test(gaps, planned, span=span, level=at).interval
+        assert interval.low is not None
+        assert interval.high is not None
+        return interval.low, interval.high
+
+    return DifferenceTest(
+        estimate=found.interval.estimate,
+        method=found.interval.method,
+        tasks=len(gaps),
+        clusters=len(gaps),
+        limits=limits,
+        p_value=found.test.p_value,
+        decided_at=found.decided_at,
     )
 
 

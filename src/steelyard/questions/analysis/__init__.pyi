@@ -47,5 +47,6 @@ from ._samples import (
     samples_of as samples_of,
     scores_of as scores_of,
     with_clusters as with_clusters,
+    with_completion as with_completion,
 )
 from ._weightings import uneven_groups as uneven_groups, weights_differ as weights_differ

@@ -44,6 +44,7 @@ from steelyard.statistics import (
     permuted_sums,
     quantum_of,
     ratio_difference,
+    sequential_difference,
     standardized,
     unbounded_difference,
     unequal_attempts,
@@ -70,6 +71,8 @@ class StatisticsOptions:
     seed: int = SEED
     resamples: int = RESAMPLES
     method: str = "auto"
+    planned_tasks: int | None = None
+    """Tasks planned before the first look, for a sequential test; None for a fixed sample."""
 
     def __post_init__(self) -> None:
         if self.method not in PAIRED_METHODS:
@@ -239,12 +242,20 @@ def _mean_difference(
         ]
         contributions = linearized(*ratio_parts[1]) - linearized(*ratio_parts[0])
     quantum = _quantum(metric, attempts)
-    found = _test(metric, contributions, quantum, options)
+    if options.planned_tasks is not None:
+        found = sequential_difference(
+            gaps[_by_completion(samples, rows, common)],
+            planned=options.planned_tasks,
+            span=reach_of(compared),
+            level=options.level,
+        )
+    else:
+        found = _test(metric, contributions, quantum, options)
     delta = cliffs_delta(a, b)
     unequal = _unequally_tried(sides, common)
     if unequal:
         delta = delta_within_tasks(runs_to_permute(samples, rows, (metric,), common))
-    if found is not None and _needs_permutation(metric, attempts):
+    if found is not None and options.planned_tasks is None and _needs_permutation(metric, attempts):
         found = _permuted(samples, rows, (metric,), common, found, options)
     values = samples.known(metric)
     assert not isinstance(values, Missing)
@@ -269,6 +280,15 @@ def _mean_difference(
         bounds=_bounds(samples, values, metric, *rows),
         filled=filled,
     )
+
+
+def _by_completion(samples: Samples, rows: tuple[Mask, Mask], common: Mask) -> Ints:
+    """Return the order in which the common tasks were completed: when the last run of either side ended."""
+    assert samples.completed is not None
+    last = np.full(len(samples.task_names), -math.inf)
+    used = rows[0] | rows[1]
+    np.maximum.at(last, samples.tasks[used], samples.completed[used])
+    return np.argsort(last[common], kind="stable")
 
 
 def _quantum(metric: str, attempts: tuple[Ints, Ints]) -> float:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from steelyard.errors import InputError, UnknownValueError, UsageError
+from steelyard.formatting import counted
 from steelyard.metrics import Key, Metric, catalog, complete_cases, constants_of, engine_of
 from steelyard.option_names import option as mention
 from steelyard.profiles import UNSCORED_FAILS, Profile
@@ -66,6 +67,8 @@ class Samples:
     """Cluster of each task by its name; None if tasks are independent."""
     are_clusters_units: bool = False
     """Whether the user chose clusters as the unit of analysis; otherwise they only confirm claims."""
+    completed: Floats | None = None
+    """When each run ended, in seconds; None unless a sequential test needs it."""
     moved: frozenset[str] = frozenset()
     """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
@@ -299,6 +302,23 @@ def with_clusters(samples: Samples, table: RunTable, key: str | None) -> Samples
         if clusters.setdefault(name, value) != value:
             raise _two_clusters(name, [clusters[name], value])
     return replace(samples, clusters=clusters, are_clusters_units=True)
+
+
+def with_completion(samples: Samples, table: RunTable, rows: Mask) -> Samples:
+    """Return the samples with the time at which each run ended, or started if its end is unknown."""
+    columns = [name for name in ("end_time", "start_time") if name in table.frame.collect_schema().names()]
+    times = np.full(table.n, np.nan)
+    if columns:
+        found = table.frame.select(pl.coalesce(columns).cast(pl.Float64).alias("time")).collect()["time"]
+        times = found.to_numpy().astype(float)
+    unknown = int(np.count_nonzero(np.isnan(times) & rows))
+    if unknown:
+        raise UsageError(
+            f"a sequential test needs the order of completion, and {unknown:,} of {counted(int(rows.sum()), 'run')} "
+            "have neither started_at nor ended_at",
+            where=mention("sequential"),
+        )
+    return replace(samples, completed=times)
 
 
 def _two_clusters(task: str, clusters: Sequence[str]) -> UsageError:

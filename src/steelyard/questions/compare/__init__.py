@@ -45,6 +45,7 @@ from steelyard.questions.compare._answer import (
     MissingBounds as MissingBounds,
     Pair as Pair,
     PowerAnalysis as PowerAnalysis,
+    SequentialState as SequentialState,
     SideCounts,
     TaskDifferences as TaskDifferences,
     TaskValues as TaskValues,
@@ -86,6 +87,20 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
         "Equivalence margin of the first metric, in its unit (for pass_rate, 0.02 is 2 pp).",
         default=None,
     )
+    sequential: int | None = doc(
+        "Test that stays valid under repeated looks at incomplete results, for N tasks planned before the first look.",
+        default=None,
+    )
+
+    def statistics(self, method: str = "auto") -> StatisticsOptions:
+        """Return the options of the statistics, validated; a sequential test excludes some of the others."""
+        found = super().statistics(method)
+        if self.sequential is None:
+            return found
+        for name, usual in (("interval", "auto"), ("cluster", None), ("weight_by", "tasks")):
+            if getattr(self, name) != usual:
+                raise UsageError(f"{option('sequential')} does not support {option(name)}")
+        return replace(found, planned_tasks=self.sequential)
 
 
 @question(
@@ -108,31 +123,39 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     """
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
-    names = analysis.comparable(options.metrics or usual)
+    names = analysis.comparable(options.metrics or (usual if options.sequential is None else ["pass_rate"]))
     for name in ("effect_size", "margin"):
         size = getattr(options, name)
         if size is not None and not 0 < abs(size) < math.inf:
             raise UsageError(f"{option(name)} must be finite and not 0 (got {size:g})", hint=option(name, 0.05))
     candidates = [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     runs, baseline, candidates = sides_of(runs, options.baseline, candidates)
+    if options.sequential is not None:
+        _check_sequential(names, candidates)
     filters = _filters(baseline, candidates)
     keys = [*options.cluster_keys, *(key for chosen in filters for key in chosen)]
     table = open_table(runs, names, options, keys=keys)
     table = with_expected_tasks(table, options.tasks, filters)
     samples = analysis.samples_of(table, names, profile=profile, weight_by=options.weight_by)
-    samples = analysis.with_clusters(samples, table, options.cluster)
+    if options.sequential is None:
+        samples = analysis.with_clusters(samples, table, options.cluster)
     masks = [
         analysis.chosen_rows(table, chosen, where=option("candidate" if place else "baseline"))
         for place, chosen in enumerate(filters)
     ]
     sides, scheme_findings = _sides(table, samples, filters, masks)
+    if options.sequential is not None:
+        samples = analysis.with_completion(samples, table, reduce(or_, masks))
     differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
     if not options.metrics:  # skip default metrics that no run has
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
     compared = {cell.metric for row in differences for cell in row}
     otherwise = analysis.counted_otherwise(table, samples, names)
     others = None
-    if otherwise is not None:
+    if otherwise is not None and options.sequential is not None and options.unscored is None:
+        hint = f"{option('unscored', 'fail')} counts them as failed, {option('unscored', 'exclude')} excludes them"
+        raise UsageError("a sequential test needs a policy for runs without a verdict", hint=hint)
+    if otherwise is not None and options.sequential is None:
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
         if options.unscored is None:
             differences = [[analysis.with_fills(cell, judging) for cell in row] for row in differences]
@@ -160,6 +183,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
                 *_no_verdicts(names, compared),
                 *_doubts(sides, masks, pairs, judging),
                 *clusters_found([cell for row in differences for cell in row], samples),
+                *_few_planned(options.sequential),
                 *_outlier_dominated_means(table, samples, sides, masks, differences),
                 *_sides_skews(table, samples, sides, masks, names),
             )
@@ -168,6 +192,29 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         weight_by=options.weight_by,
         unscored=profile.unscored,
     )
+
+
+def _check_sequential(names: Sequence[str], candidates: Sequence[Selection]) -> None:
+    """Reject what a sequential test cannot decide: several comparisons, or values without bounds."""
+    if len(names) > 1 or len(candidates) > 1:
+        message = f"{option('sequential')} compares one metric of one candidate"
+        raise UsageError(message, hint=option("metrics", names[0]) if len(names) > 1 else None)
+    declared = catalog()[names[0]]
+    if declared.is_ratio or not all(map(math.isfinite, declared.bounds)):
+        raise UsageError(
+            f"{option('sequential')} needs a metric with bounds, and {names[0]} has none",
+            hint=option("metrics", "pass_rate"),
+        )
+
+
+def _few_planned(planned: int | None) -> list[Finding]:
+    if planned is None or planned >= statistics.MIN_SAVING_TASKS:
+        return []
+    message = (
+        f"with fewer than {statistics.MIN_SAVING_TASKS} planned tasks, a sequential test usually needs as many tasks "
+        "as a fixed sample"
+    )
+    return [Finding(code="few_planned_tasks", severity="info", message=message)]
 
 
 def _filters(a: Selection, others: Sequence[Selection]) -> list[dict[str, str]]:
@@ -316,6 +363,7 @@ def _judged(
         effect_size=options.effect_size,
         margin=None if options.margin is None else abs(options.margin),
         seed=statistics_options.seed,
+        planned_tasks=statistics_options.planned_tasks,
     )
     adjusted = iter(adjusted_p_values(flat, correction))
     simultaneous = iter(simultaneous_intervals(flat, judging))
@@ -343,7 +391,8 @@ def _judged(
                         otherwise=None if otherwise is None else next(otherwise),
                         judging=judging,
                         is_first=place == 0,
-                    )
+                    ),
+                    judging.planned_tasks,
                 )
                 for place, difference in enumerate(row)
             },
@@ -431,8 +480,9 @@ def _alone(metric: str, b: ComparedSide, *, metrics: int, sides: int) -> str:
     return " of ".join([*([metric] if metrics > 1 else []), *([b.choice] if sides > 1 else [])])
 
 
-def _metric_difference(judged: JudgedDifference) -> MetricDifference:
+def _metric_difference(judged: JudgedDifference, planned: int | None) -> MetricDifference:
     found = judged.difference
+    decided = None if found.paired is None else found.paired.decided_at
     declared, delta, bounds = catalog()[found.metric], found.cliffs_delta, found.bounds
     by_task = TaskDifferences(
         higher=tuple(TaskValues(**each._asdict()) for each in found.higher),
@@ -463,6 +513,9 @@ def _metric_difference(judged: JudgedDifference) -> MetricDifference:
         tipping_point=None
         if judged.tipping is None
         else SideCounts(baseline=judged.tipping.a, candidate=judged.tipping.b),
+        sequential=None
+        if planned is None
+        else SequentialState(planned=planned, completed=found.tasks, decided_at=decided),
         by_task=by_task,
         flips=_flips(by_task, found.tasks) if found.metric == "pass_rate" else None,
         geometric_ratio=found.geometric_ratio,

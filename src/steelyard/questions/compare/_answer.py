@@ -135,6 +135,17 @@ class MissingBounds(Part, frozen=True, kw_only=True):
     high: float
 
 
+class SequentialState(Part, frozen=True, kw_only=True):
+    """Progress of a sequential test."""
+
+    planned: int
+    """Tasks planned before the first look."""
+    completed: int
+    """Tasks completed by both sides."""
+    decided_at: int | None
+    """Number of completed tasks at which the test first decided; None if it has not. The decision is final."""
+
+
 class MetricDifference(Part, frozen=True, kw_only=True):
     """Candidate minus baseline on the tasks for which both have a value."""
 
@@ -167,6 +178,8 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     tipping_point: SideCounts | None
     """Unscored runs of each side that undo the claim if their verdicts were against it; None without a claim or if
     none can."""
+    sequential: SequentialState | None
+    """Progress of the sequential test; None for a fixed sample."""
     by_task: TaskDifferences
     flips: Flips | None
     """Tasks solved by each side; only for pass rates that weight tasks equally, else None."""

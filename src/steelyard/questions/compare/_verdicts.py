@@ -86,6 +86,8 @@ class VerdictSettings:
     margin: float | None = None
     """Equivalence margin of the first metric."""
     seed: int = SEED
+    planned_tasks: int | None = None
+    """Tasks planned for a sequential test; None for a fixed sample."""
 
     @property
     def single_level(self) -> float:
@@ -246,6 +248,8 @@ def _planned(
     difference: Difference, concluded: Verdict, judging: VerdictSettings
 ) -> tuple[SampleSize | None, float | None]:
     """Return the sample size and the minimum detectable effect; only if asked for, or for an inconclusive result."""
+    if judging.planned_tasks is not None:
+        return None, None
     gaps, metric = difference.gaps, catalog()[difference.metric]
     effect = None if judging.effect_size is None else abs(judging.effect_size)
     if effect is None:
@@ -329,6 +333,7 @@ def sentence(
         ending = _cluster_ending(difference, difference.unclustered, judging, ending)
     text = f"{head}: {ending}."
     text += _margin_text(judged, judging)
+    text += _sequential_text(difference, judging.planned_tasks)
     text += _remedy(judged, judging=judging, alone=alone)
     return f"{text}{_typical(difference)}{_about_missing(judged, a=a, b=b)}"
 
@@ -355,6 +360,18 @@ def _margin_text(judged: JudgedDifference, judging: VerdictSettings) -> str:
     ends = confidence_interval(found.confidence, found.low, found.high, unit, of_difference=True)
     margin = difference_text(judging.margin, unit)
     return f" Margin {margin}: {found.verdict} ({ends}, {p_value(found.p_value)})."
+
+
+def _sequential_text(difference: Difference, planned: int | None) -> str:
+    """Return how far a sequential test is, and whether it has decided."""
+    if planned is None or difference.paired is None:
+        return ""
+    decided = difference.paired.decided_at
+    if decided is not None:
+        return f" Decided after {counted(decided, 'task')} of {planned:,} planned; you can stop."
+    if difference.tasks < planned:
+        return f" {difference.tasks:,} of {counted(planned, 'planned task')} completed; not decided yet."
+    return f" All {counted(planned, 'planned task')} completed without a decision."
 
 
 def _typical(difference: Difference) -> str:

@@ -329,7 +329,7 @@ class ReportSections:
             self._part("completeness", sums.covered)
 
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
-        shared = JudgesOptions.declared
+        shared = JudgesOptions.declared.keys() & type(self.options).declared.keys()
         options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
         self.keep_command("judges", options, self.inputs.runs)
         if not judged:
