@@ -52,8 +52,7 @@ def test_schema_notices_every_change(case: Case, inputs: Path) -> None:
     assert not validator.is_valid(shape | {"added": 1})
     for name in shape:
         assert not validator.is_valid({key: value for key, value in shape.items() if key != name}), name
-        changes = ({"changed": []}, ["changed"])  # a manifest is any object
-        assert not all(validator.is_valid(shape | {name: changed}) for changed in changes), name
+        assert not validator.is_valid(shape | {name: {"changed": [[]]}}), name
     noticed = 0
     for path in places(shape):
         changed = copy.deepcopy(shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,24 @@ def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
     assert arena.task_show("task").submissions == 1
     assert arena.leaderboard().overall[0].submissions == 1
     assert arena.history(task="task").n == 1
+    arena.store.close()
+
+
+def test_unknown_options_of_an_arena_name_what_has_them(store: Store) -> None:
+    arena = sy.open_arena(make_arena(store).store.url.render_as_string(hide_password=False))
+    arena.add_task({"id": "task"})
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: arena.leaderboard(until="2026-13"), "'until' (use task_leaderboard)"),
+        (lambda: arena.leaderboard(confidnce=0.9), "'confidnce' (did you mean 'confidence'?)"),
+        (
+            lambda: arena.history("task"),
+            "too many positional arguments (got 'task') (use keywords: task, submitter, team)",
+        ),
+        (lambda: arena.task_leaderboard("task", until="2026-13"), "until '2026-13' is not a date"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(sy.SteelyardError, match=re.escape(message)):
+            call()
     arena.store.close()
 
 

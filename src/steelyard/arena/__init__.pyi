@@ -26,6 +26,7 @@ from ._answer_parts import (
     ScoredSubmission as ScoredSubmission,
     ScoreInterval as ScoreInterval,
     ScoreReason as ScoreReason,
+    SeasonManifest as SeasonManifest,
     StoredFiles as StoredFiles,
     TaskDifficulty as TaskDifficulty,
     ToolMetric as ToolMetric,

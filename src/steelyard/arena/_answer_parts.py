@@ -8,6 +8,8 @@ import msgspec
 
 from steelyard.formatting import counted
 from steelyard.grading import CriterionResult
+from steelyard.profiles import Constant
+from steelyard.records import Task
 
 Status = Literal["accepted", "known", "excluded"]
 
@@ -500,6 +502,83 @@ class FinalRank(msgspec.Struct, frozen=True, kw_only=True):
     submitter: str | None
     sha256: str
     """SHA-256 of the submission."""
+
+
+class SeasonSubmission(msgspec.Struct, frozen=True, kw_only=True):
+    """Submission of a season with everything that its scores depend on."""
+
+    id: str
+    ordinal: int
+    """Place in the order of acceptance, within the task."""
+    sha256: str
+    """SHA-256 of the submission."""
+    agent: str | None
+    model: str | None
+    submitter: str | None
+    submitted_at: int
+    """Microseconds since 1970."""
+    accepted_at: int
+    """Microseconds since 1970."""
+    total_tokens: int
+    tool_calls: int
+    iterations: int | None
+    execution_time: float | None
+    estimated_cost: float | None
+    criteria_met: int
+    criteria_total: int
+    baseline_version: int
+    """Version of the task's baseline that it is scored against."""
+    rules: int
+    """Index of its rules in the manifest."""
+    overall: int
+    """Overall score in hundredths, as all scores here."""
+    efficiency: int
+    speed: int
+    cost: int
+    correctness: int
+    adjusted: int
+    """Score times the factor of the task's difficulty."""
+    overall_ranking: int
+
+
+class SeasonExclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """Submission that does not count, with the decision."""
+
+    submission_id: str
+    decision: Decision
+    by: str | None
+    reason: str | None
+    decided_at: str
+
+
+class SeasonTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Task of a season with its submissions."""
+
+    definition: Task
+    files: tuple[tuple[str, str, str], ...]
+    """Directory, path and SHA-256 of each task file."""
+    baseline_version: int
+    """Version of the baseline when the season was created."""
+    baselines: dict[str, dict[str, float]]
+    """Bounds of each baseline in use, by version."""
+    submissions: tuple[SeasonSubmission, ...]
+    """Included submissions, in order of acceptance."""
+    excluded: tuple[SeasonExclusion, ...]
+
+
+class SeasonManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the results of a season depend on."""
+
+    kind: str
+    format: int
+    """Version of the manifest's format."""
+    name: str
+    frozen_at: str
+    profile: str
+    policy: Policy
+    rules: tuple[dict[str, Constant], ...]
+    """The arena's rules, and earlier ones by which a submission is scored."""
+    tasks: tuple[SeasonTask, ...]
 
 
 class VerifyCheck(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection, RowMapping
 from sqlalchemy.exc import IntegrityError
 
-from steelyard.arena._answer_parts import FinalRank, Policy, VerifyCheck
+from steelyard.arena._answer_parts import FinalRank, Policy, SeasonManifest, VerifyCheck
 from steelyard.arena.ingest._arena import Arena
 from steelyard.arena.ingest._parties import check_name
 from steelyard.arena.ingest._tasks import find_task, load_tasks
@@ -114,21 +114,21 @@ def _submissions(view: View, history: RulesHistory, rules: list[Document]) -> It
         }
 
 
-def final_leaderboard(manifest: Document) -> tuple[FinalRank, ...]:
+def final_leaderboard(manifest: SeasonManifest) -> tuple[FinalRank, ...]:
     """Return the submissions of a manifest, by task and rank."""
     return tuple(
         FinalRank(
-            task_id=task["definition"]["id"],
-            submission_id=row["id"],
-            overall_ranking=row["overall_ranking"],
-            overall_score=row["overall"] / 100,
-            agent=row["agent"],
-            model=row["model"],
-            submitter=row["submitter"],
-            sha256=row["sha256"],
+            task_id=task.definition.id,
+            submission_id=row.id,
+            overall_ranking=row.overall_ranking,
+            overall_score=row.overall / 100,
+            agent=row.agent,
+            model=row.model,
+            submitter=row.submitter,
+            sha256=row.sha256,
         )
-        for task in manifest["tasks"]
-        for row in task["submissions"]
+        for task in manifest.tasks
+        for row in task.submissions
     )
 
 
@@ -201,7 +201,7 @@ class StoredSeason(NamedTuple):
     name: str
     frozen_at: str
     sha256: str
-    manifest: Document
+    manifest: SeasonManifest
 
 
 class VerifiedManifest(NamedTuple):
@@ -222,9 +222,10 @@ def freeze(arena: Arena, name: str, *, tasks: Sequence[str] = ()) -> StoredSeaso
         if connection.execute(select(seasons.c.name).where(seasons.c.name == name)).first() is not None:
             raise _taken(name)
         now = now_microseconds()
-        manifest = msgspec.to_builtins(manifest_of(connection, arena, name, tasks, now))
-        digest = digest_of(manifest)
-        compressed = zlib.compress(msgspec.json.encode(manifest, order="deterministic"))
+        manifest = msgspec.convert(manifest_of(connection, arena, name, tasks, now), SeasonManifest)
+        document = msgspec.to_builtins(manifest)
+        digest = digest_of(document)
+        compressed = zlib.compress(msgspec.json.encode(document, order="deterministic"))
         connection.execute(insert(seasons).values(name=name, frozen_at=now, sha256=digest, manifest=compressed))
         return StoredSeason(name=name, frozen_at=iso(now), sha256=digest, manifest=manifest)
 
@@ -249,7 +250,7 @@ def find_season(arena: Arena, name: str) -> StoredSeason:
         name=row["name"],
         frozen_at=iso(row["frozen_at"]),
         sha256=row["sha256"],
-        manifest=msgspec.json.decode(zlib.decompress(row["manifest"])),
+        manifest=msgspec.json.decode(zlib.decompress(row["manifest"]), type=SeasonManifest),
     )
 
 
@@ -271,7 +272,8 @@ def verify(document: Any, *, where: str, arena: Arena | None = None) -> Verified
 def _leaderboard_checks(document: Document) -> Iterator[VerifyCheck]:
     """Check that the leaderboard outside the manifest, which the digest does not cover, is that of the manifest."""
     if "leaderboard" in document:
-        holds = document["leaderboard"] == list(msgspec.to_builtins(final_leaderboard(document["manifest"])))
+        manifest = msgspec.convert(document["manifest"], SeasonManifest)
+        holds = document["leaderboard"] == list(msgspec.to_builtins(final_leaderboard(manifest)))
         reason = None if holds else "the leaderboard differs from that of the manifest"
         yield VerifyCheck(what="leaderboard", holds=holds, reason=reason)
 

@@ -1,6 +1,7 @@
 from ._profile_files import (
     DEFAULT as DEFAULT,
     UNSCORED_FAILS as UNSCORED_FAILS,
+    Constant as Constant,
     FindingLimits as FindingLimits,
     Grade as Grade,
     Profile as Profile,

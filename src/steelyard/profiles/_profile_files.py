@@ -17,6 +17,9 @@ from steelyard.settings import TEXT_BYTES
 DEFAULT = "outcome-1"
 Unscored: TypeAlias = Literal["exclude", "fail"]
 """What a run, or an attempt, without a verdict counts as: nothing, or not passed."""
+_Scalar: TypeAlias = str | int | float | bool | None
+Constant: TypeAlias = _Scalar | list[_Scalar] | dict[str, _Scalar | list[_Scalar] | dict[str, _Scalar | list[_Scalar]]]
+"""A constant, or a table of constants that a specification names itself."""
 UNSCORED_FAILS = "unscored_fails"
 """The constant that says whether a run without a verdict counts as failed."""
 _SHIPPED = Path(__file__).parent
@@ -60,7 +63,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The tier that uplift is measured against."""
     std_dev: Literal["population", "sample"] = "population"
     """Which standard deviation is shown."""
-    constants: dict[str, Any] = {}  # Any: numbers, or tables of numbers that a specification names itself
+    constants: dict[str, Constant] = {}
     """Constants of metric formulas, by the name of the parameter."""
     findings: FindingLimits = FindingLimits()
     """From where on a difference is mentioned."""

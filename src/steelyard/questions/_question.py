@@ -414,8 +414,13 @@ class Question:
         kind = self.options
         for keyword in keywords:
             if keyword not in kind.declared:
-                raise UnknownNameError(f"option of {self.name}", keyword, kind.declared)
+                raise self._unknown_option(keyword)
         positional = [name for name, declared in kind.declared.items() if declared.positional]
+        if len(given) > len(positional):
+            hint = f"use keywords: {', '.join(kind.declared)}" if kind.declared else None
+            raise UsageError(
+                f"too many positional arguments (got {given[len(positional)]!r})", where=self.name, hint=hint
+            )
         for name, declared in kind.declared.items():
             if declared.is_required and name not in (*keywords, *positional[: len(given)]):
                 raise UsageError(f"missing option {option(name)}", where=self.name)
@@ -424,6 +429,14 @@ class Question:
             return kind(*given, **{**keywords, **paths})
         except TypeError as error:
             raise UsageError(f"{self.name}: {error}") from error
+
+    def _unknown_option(self, name: str) -> UnknownNameError:
+        """Return the error of an unknown keyword, with the question that has an option of that name."""
+        error = UnknownNameError(f"option of {self.name}", name, self.options.declared)
+        owner = next((each for each in self.variants.values() if name in question_named(each).options.declared), None)
+        if owner is not None and error.nearest is None:
+            error.hint = f"use {owner.removeprefix(ARENA)}"
+        return error
 
     def _check_types(self, options: Options) -> None:
         """Reject values of other types than declared, with the same error in Python and over HTTP."""

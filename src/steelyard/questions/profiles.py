@@ -7,11 +7,11 @@ output includes inherited values.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
-from steelyard.profiles import FindingLimits, Grade, Profile, load_profile, profile_text, shipped_profiles
+from steelyard.profiles import Constant, FindingLimits, Grade, Profile, load_profile, profile_text, shipped_profiles
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions._options import ProfileName
 from steelyard.questions._question import Options, doc, plain_question
@@ -40,7 +40,7 @@ class ProfileInfo(Part, frozen=True, kw_only=True):
     """Tier that uplift is measured against."""
     std_dev: str
     """Standard deviation that is shown: population or sample."""
-    constants: dict[str, Any]  # Any: numbers, or tables of numbers that a specification names itself
+    constants: dict[str, Constant]
     """Constants of metric formulas."""
     findings: FindingLimits
     """Differences from which a finding is reported."""

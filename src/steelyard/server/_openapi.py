@@ -35,7 +35,7 @@ def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
         },
         "paths": paths,
         "components": {
-            "schemas": dict(sorted(parts.schemas.items())),
+            "schemas": dict(sorted((parts.schemas | parts.records).items())),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -46,6 +46,8 @@ class _Parts:
 
     def __init__(self) -> None:
         self.schemas: Schema = {}
+        self.records: Schema = {}
+        """Schemas of records that a request may state; an answer that contains a record fits its schema too."""
         self.reference(Problem)
 
     def reference(self, kind: Any) -> Schema:  # Any: what JSON schemas are made of
@@ -64,7 +66,7 @@ class _Parts:
         if kind not in RECORDS.values():
             return self.reference(kind)
         described = msgspec.json.encode(json_schema(kind)["$defs"]).replace(b"#/$defs/", REF.format(name="").encode())
-        self.schemas |= msgspec.json.decode(described)
+        self.records |= msgspec.json.decode(described)
         return {"$ref": REF.format(name=kind.__name__)}
 
     def page(self, kind: type[Answer], rows: str) -> Schema:

@@ -461,6 +461,39 @@ async def _health(call: Call) -> Response:
     return Response(json_bytes(msgspec.to_builtins(health)), headers=headers)
 
 
+class ApiInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Title and version of the API."""
+
+    title: str
+    version: str
+    summary: str
+    license: dict[str, str]
+
+
+class ApiOperation(msgspec.Struct, frozen=True, kw_only=True):
+    """Operation of the API, with its parameters and responses as OpenAPI objects."""
+
+    operationId: str  # noqa: N815 # as OpenAPI spells it
+    summary: str
+
+
+class ApiComponents(msgspec.Struct, frozen=True, kw_only=True):
+    """Schemas of answers as JSON Schema, and how a request authenticates."""
+
+    securitySchemes: dict[str, dict[str, str]]  # noqa: N815 # as above
+
+
+class ApiDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """OpenAPI document."""
+
+    openapi: str
+    """Version of OpenAPI."""
+    info: ApiInfo
+    paths: dict[str, dict[str, ApiOperation]]
+    """Operations by path and method."""
+    components: ApiComponents
+
+
 async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route answers
     from steelyard.server._openapi import openapi_document  # describes all routes, these among them
 
@@ -571,7 +604,7 @@ OWN_ROUTES = (
         path="/openapi.json",
         sentence="This API as an OpenAPI 3.1 document.",
         command="",
-        result=dict[str, Any],  # Any: JSON values
+        result=ApiDocument,
         respond=_openapi,
     ),
     Route(

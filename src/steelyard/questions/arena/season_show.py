@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from steelyard import pages  # its names are imported on first use
-from steelyard.arena import Arena, FinalRank, StoredSeason, final_leaderboard, find_season
+from steelyard.arena import Arena, FinalRank, SeasonManifest, StoredSeason, final_leaderboard, find_season
 from steelyard.formatting import counted
 from steelyard.questions._answer import Rows
 from steelyard.questions._question import Options, arena_question, doc
@@ -34,14 +34,14 @@ class Season(ArenaAnswer, frozen=True, kw_only=True):
     """SHA-256 of the manifest as JSON with sorted keys and without spaces."""
     leaderboard: tuple[FinalRank, ...]
     """The submissions of the manifest, by task and rank."""
-    manifest: dict[str, Any]  # Any: JSON values
+    manifest: SeasonManifest
     """Rules, tasks, baselines, the numbers, scores and digest of each submission, and exclusions."""
 
     @property
     def counts(self) -> tuple[int, int, int]:
         """Numbers of tasks, included submissions and excluded submissions."""
-        tasks = self.manifest["tasks"]
-        return len(tasks), len(self.leaderboard), sum(len(task["excluded"]) for task in tasks)
+        tasks = self.manifest.tasks
+        return len(tasks), len(self.leaderboard), sum(len(task.excluded) for task in tasks)
 
     @property
     def about(self) -> str:
@@ -74,10 +74,9 @@ def page(answer: Season) -> Page:
         pages.text_column("submitter", "submitter", [row.submitter for row in ranks]),
     )
     excluded = [
-        f"{task['definition']['id']}: {gone['submission_id']} was {gone['decision']}"
-        + (f" ({gone['reason']})" if gone["reason"] else "")
-        for task in answer.manifest["tasks"]
-        for gone in task["excluded"]
+        f"{task.definition.id}: {gone.submission_id} was {gone.decision}" + (f" ({gone.reason})" if gone.reason else "")
+        for task in answer.manifest.tasks
+        for gone in task.excluded
     ]
     return pages.Page(
         name="season",
@@ -85,5 +84,5 @@ def page(answer: Season) -> Page:
         answer=f"{answer.about}; frozen {pages.minute_of(answer.frozen_at)} UTC, SHA-256 {answer.sha256}.",
         notes=tuple(excluded[:EXCLUSIONS_SHOWN]),
         table=pages.PageTable(caption=f"Leaderboard of {answer.name}", columns=columns),
-        facts=(("profile", str(answer.manifest["profile"])), ("policy", str(answer.manifest["policy"]))),
+        facts=(("profile", answer.manifest.profile), ("policy", answer.manifest.policy)),
     )
