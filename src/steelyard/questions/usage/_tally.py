@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import date, datetime
+from fractions import Fraction
 from math import isclose
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,9 +34,6 @@ from steelyard.records import (
     unmet,
     usage_columns,
 )
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 SHARED, UNSHARED = "shared_cost", "unshared_cost"
 """A cost that a run states for all its calls: divided by their prices, or left where the run began."""
@@ -106,15 +104,11 @@ def _calls(run: Run, part: Charge) -> int | None:
 def _exact(part: Charge) -> int | Fraction | None:
     if part.pico is None or isinstance(part.pico, int):
         return part.pico
-    from fractions import Fraction  # here and below: most logs state no cost, and most prices are whole
-
     return Fraction(part.pico)
 
 
 def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | None], str | None]:
     """The stated cost divided as the calls state theirs, else by their prices; else all of it in the first part."""
-    from fractions import Fraction
-
     stated = Fraction(usd) * PICO_PER_USD
     if len(parts) == 1:
         return [stated], None
@@ -131,8 +125,6 @@ def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | 
 
 def _stated_by(calls: Sequence[Call]) -> Fraction | None:
     """Return the cost that the calls report; None if none reports one."""
-    from fractions import Fraction
-
     known = [Fraction(call.cost_usd) for call in calls if call.cost_usd is not None]
     return sum(known, Fraction(0)) if known else None
 
