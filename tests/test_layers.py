@@ -27,6 +27,7 @@ BASE = frozenset(
         "scratch",
         "suggestions",
         "option_names",
+        "lazy_exports",
     }
 )
 """What everything may import."""

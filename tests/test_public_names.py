@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+from pathlib import Path
+
+import lazy_loader
+import pytest
 
 import steelyard as sy
+from steelyard.lazy_exports import exports
+
+ROOT = Path(sy.__file__).parent
 
 
 def test_no_public_name_is_that_of_a_module() -> None:
@@ -14,6 +21,14 @@ def test_no_public_name_is_that_of_a_module() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert all(getattr(sy, name) is not None for name in sy.__all__)
+
+
+@pytest.mark.parametrize("stub", sorted(ROOT.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+def test_exports_are_those_of_lazy_loader(stub: Path) -> None:
+    package = ".".join(stub.parent.relative_to(ROOT.parent).parts)
+    lazy = lazy_loader.attach_stub(package, str(stub))[2]
+    assert lazy
+    assert exports(package, str(stub.with_suffix(".py")))[2] == lazy
 
 
 NEEDS_MORE = {

@@ -9,6 +9,6 @@
 
 from __future__ import annotations
 
-import lazy_loader
+from steelyard.lazy_exports import exports
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = exports(__name__, __file__)

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-import lazy_loader
+from steelyard.lazy_exports import exports
 
-_door_name, _door_names, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_door_name, _door_names, __all__ = exports(__name__, __file__)
 
 
 def __getattr__(name):

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from operator import is_
 from pathlib import PurePath
@@ -217,7 +217,12 @@ SHAPES: tuple[_Shape, ...] = (
 )
 
 
-_SIGN = re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign in shape.signs})))
+@cache
+def _any_sign() -> re.Pattern[str]:
+    """Return the pattern of all signs. Compiled on first use, because most commands redact nothing."""
+    return re.compile("|".join(sorted({re.escape(sign) for shape in SHAPES for sign in shape.signs})))
+
+
 _TELLING = re.compile("key|secret|token|pass|pwd|auth|cookie|credential", re.IGNORECASE)
 """Names whose values may be secrets."""
 _BRIEF = 200
@@ -227,12 +232,11 @@ _NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 _ESCAPE = r"(?:\x1b|\\{1,15}(?:u001b|x1b|033|e))"
-_INVISIBLE = re.compile(
-    rf"(?:(?:{_ESCAPE}|\^\[)\[|\x9b)[0-9;:?]{{0,40}}[ -/]{{0,2}}[@-~]|"
+_INVISIBLE = (
+    rf"(?i)(?:(?:{_ESCAPE}|\^\[)\[|\x9b)[0-9;:?]{{0,40}}[ -/]{{0,2}}[@-~]|"
     rf"{_ESCAPE}\][^\x07\x1b\\]{{0,2000}}(?:\x07|{_ESCAPE}\\{{1,16}}|\\{{1,15}}(?:u0007|x07|a))|"
     rf"{_ESCAPE}[()*+][A-Za-z0-9]|\x1b[=>78cDEHMNOZ]|"
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\r(?!\n)",
-    re.IGNORECASE,
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\r(?!\n)"
 )
 """Escape sequences of a terminal, as they are and as code writes them, and characters without a width."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\\]|\^\[")
@@ -273,14 +277,14 @@ class Redaction:
         if text in self._clean:
             return text
         if not text.isascii() or _CONTROL.search(text):
-            visible = _INVISIBLE.sub("", text)
+            visible = re.sub(_INVISIBLE, "", text)
             if visible != text and (redacted := self._redacted(visible)) != visible:
                 return redacted
         return self._redacted(text)
 
     def _redacted(self, text: str) -> str:
         lower = text.lower()
-        if len(text) <= _BRIEF and _SIGN.search(lower) is None:
+        if len(text) <= _BRIEF and _any_sign().search(lower) is None:
             self._clean.add(text)
             return text
         for shape in SHAPES:
