@@ -155,7 +155,7 @@ def test_the_demonstration_is_always_the_same(tmp_path: Path) -> None:
         {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
         for name in "ab"
     ]
-    assert len(written[0]) == 61
+    assert len(written[0]) == 62
     assert written[0] == written[1]
 
 

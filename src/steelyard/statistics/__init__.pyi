@@ -42,10 +42,12 @@ from ._estimates import (
     LEVEL as LEVEL,
     RESAMPLES as RESAMPLES,
     SEED as SEED,
+    CorrectedRate as CorrectedRate,
     Equivalence as Equivalence,
     Floats as Floats,
     Interval as Interval,
     Ints as Ints,
+    JudgeAccuracy as JudgeAccuracy,
     KruskalWallis as KruskalWallis,
     Significance as Significance,
     WeightBy as WeightBy,
@@ -60,8 +62,6 @@ from ._exact_sums import (
     midpoint as midpoint,
 )
 from ._gold_labels import (
-    CorrectedRate as CorrectedRate,
-    JudgeAccuracy as JudgeAccuracy,
     judge_accuracy as judge_accuracy,
     ppi_rate as ppi_rate,
     rogan_gladen_rate as rogan_gladen_rate,

@@ -126,6 +126,36 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     """1 - 2 alpha: 0.9 for a test at 0.05."""
 
 
+class JudgeAccuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy of a judge on runs with a gold label."""
+
+    sensitivity: Interval
+    """Fraction of truly passed runs that the judge passes."""
+    specificity: Interval
+    """Fraction of truly failed runs that the judge fails."""
+    agreement: Interval
+    """Fraction of runs with the same verdict."""
+    kappa: float | None
+    """Cohen's kappa; None if chance alone explains all."""
+    labels: int
+    """Runs with a judgment and a gold label."""
+
+
+class CorrectedRate(msgspec.Struct, frozen=True, kw_only=True):
+    """Judged pass rate corrected with gold labels."""
+
+    interval: Interval
+    """Corrected rate with its interval; `n` counts judged runs."""
+    judged_rate: float | None
+    """Rate by the judge alone; None without a judgment."""
+    labels: int
+    """Gold labels used."""
+    tuning: float | None
+    """Weight of the judge in PPI++, 0 to 1; None for other methods."""
+    label: str | None
+    """Why the coverage may be below the level; None if simulations cover the case."""
+
+
 class KruskalWallis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Result of a Kruskal-Wallis test; without a statistic if `reason` is set."""
 

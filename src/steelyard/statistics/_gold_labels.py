@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._agreement import cohens_kappa
-from steelyard.statistics._estimates import LEVEL, Floats, Interval, Ints, WeightBy, no_interval, too_few
+from steelyard.statistics._estimates import (
+    LEVEL,
+    CorrectedRate,
+    Floats,
+    Interval,
+    Ints,
+    JudgeAccuracy,
+    WeightBy,
+    no_interval,
+    too_few,
+)
 from steelyard.statistics._means import cluster, codes_of, effective_size, student_quantile
 from steelyard.statistics._proportions import bounded_mean
 
@@ -22,36 +32,6 @@ CALIBRATED_RATES = (0.2, 0.8)
 """Pass rates outside of which a corrected rate is labeled: at 0.05 with 50 labels PPI++ covers down to 87%."""
 _PSEUDO_VARIANCE = 1.0
 """Added to the variance as 1 / (labels + 2)^2, so that a judge without a known error has an interval."""
-
-
-class JudgeAccuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """Accuracy of a judge on runs with a gold label."""
-
-    sensitivity: Interval
-    """Fraction of truly passed runs that the judge passes."""
-    specificity: Interval
-    """Fraction of truly failed runs that the judge fails."""
-    agreement: Interval
-    """Fraction of runs with the same verdict."""
-    kappa: float | None
-    """Cohen's kappa; None if chance alone explains all."""
-    labels: int
-    """Runs with a judgment and a gold label."""
-
-
-class CorrectedRate(msgspec.Struct, frozen=True, kw_only=True):
-    """Judged pass rate corrected with gold labels."""
-
-    interval: Interval
-    """Corrected rate with its interval; `n` counts judged runs."""
-    judged_rate: float | None
-    """Rate by the judge alone; None without a judgment."""
-    labels: int
-    """Gold labels used."""
-    tuning: float | None
-    """Weight of the judge in PPI++, 0 to 1; None for other methods."""
-    label: str | None
-    """Why the coverage may be below the level; None if simulations cover the case."""
 
 
 def judge_accuracy(
