@@ -59,6 +59,13 @@ def get_through(cheat: Cheat, name: str, isolation: Isolation) -> bool:
     return CHECKERS[name](cheat, isolation)
 
 
+def passes_in_one_process(tests: str, solution: str, isolation: Isolation) -> bool:
+    """Whether the tests pass in the process of the code."""
+    python = isolation.python or sys.executable
+    files = {"test_solution.py": tests.encode(), "solution.py": solution.encode()}
+    return sandbox.run([python, "-m", "unittest", "-q"], files=files, limits=LIMITS, isolation=isolation).ok
+
+
 def _run(cheat: Cheat, isolation: Isolation, *words: str, **given: object) -> SandboxResult:
     files = {name: text.encode() for name, text in cheat.files.items()}
     tests = {"test_solution.py": TESTS.encode(), "check.py": given.pop("check", "").encode()}  # type: ignore[attr-defined]

@@ -14,8 +14,8 @@ import pytest
 
 from arena_makers import as_submission
 from attacking import NOBODY, SYSTEM_PYTHON, named, use_system_python
-from cheats.naive import REPORTING, get_through
-from cheats.techniques import CHEATS, RIGHT, TESTS, Cheat
+from cheats.naive import REPORTING, get_through, passes_in_one_process
+from cheats.techniques import CHEATS, RIGHT, SPECIAL_CHEATS, TESTS, Cheat, SpecialCheat
 from runner.execution import job_of
 from steelyard import sandbox
 from steelyard.grading import Bounds, Grader, Interpreter, check_all, hidden_tests
@@ -73,20 +73,27 @@ def written(files: dict[str, str], folder: Path) -> Path:
     return folder
 
 
-def graded(files: dict[str, str], isolation: Isolation, folder: Path, *, has_reference: bool) -> Outcome:
+def graded(
+    files: dict[str, str],
+    isolation: Isolation,
+    folder: Path,
+    *,
+    has_reference: bool,
+    tests: str = TESTS,
+    right: str = RIGHT,
+) -> Outcome:
     """The verdict of hidden tests."""
     assert isolation.python is not None
     grader = Grader(
-        tests=hidden_tests({"test_solution.py": TESTS.encode()}),
+        tests=hidden_tests({"test_solution.py": tests.encode()}),
         modules=["solution"],
         python=Interpreter(command=(isolation.python, "-I", "-B")),
         bounds=Bounds(limits=LIMITS, isolation=isolation),
     )
-    right = written({"solution.py": RIGHT}, folder / "right")
-    reference = grader.reference(right) if has_reference else None
+    reference = grader.reference(written({"solution.py": right}, folder / "right")) if has_reference else None
     grade = grader.grade(written(files, folder / "work"), None, reference)
     if grade.is_passed:
-        assert len(grade.passed) == 3
+        assert len(grade.passed) == tests.count("def test_")
     return Outcome(is_passed=grade.is_passed, is_weak=grade.is_weak, detail=grade.reason)
 
 
@@ -262,6 +269,20 @@ def test_the_honest_solution_passes(path: str, grade: Graded) -> None:
     found = grade(None, path)
     assert found.is_passed, found
     assert not found.is_weak
+
+
+@pytest.mark.parametrize("cheat", SPECIAL_CHEATS, ids=lambda cheat: cheat.name)
+def test_cheats_of_special_tests_fail_or_are_marked(cheat: SpecialCheat, isolation: Isolation, tmp_path: Path) -> None:
+    with_reference: dict[str, object] = {"has_reference": True, "tests": cheat.tests, "right": cheat.right}
+    tmp_path.chmod(0o755)
+    honest = graded({"solution.py": cheat.right}, isolation, tmp_path / "honest", **with_reference)  # type: ignore[arg-type]
+    assert (honest.is_passed, honest.is_weak) == (True, False)
+    found = graded({"solution.py": cheat.wrong}, isolation, tmp_path / "cheat", **with_reference)  # type: ignore[arg-type]
+    assert (found.is_passed, found.is_weak) == (cheat.is_marked, cheat.is_marked)
+    alone = graded({"solution.py": cheat.wrong}, isolation, tmp_path / "alone", has_reference=False, tests=cheat.tests)
+    assert alone.is_weak or not alone.is_passed
+    assert passes_in_one_process(cheat.tests, cheat.wrong, isolation)
+    assert passes_in_one_process(cheat.tests, cheat.right, isolation)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,20 @@ def test_what_is_not_asked_for_is_not_kept(isolation: Isolation, tmp_path: Path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["stderr", "stdout"]
 
 
+@pytest.mark.parametrize(("name", "levels", "kept"), [("a", 900, 100), ("a" * 200, 11, 9)])
+def test_directories_too_deep_to_copy_are_not_kept(
+    name: str, levels: int, kept: int, isolation: Isolation, tmp_path: Path
+) -> None:
+    assert isolation.python is not None
+    code = f"import os\nfor level in range({levels}):\n    os.mkdir({name!r})\n    os.chdir({name!r})"
+    sandbox.run([isolation.python, "-c", code], stay=Stay(tmp_path), isolation=isolation)  # may hit the disk limit
+    assert (
+        max(folder.count("/") for folder, *_ in os.walk(tmp_path / "work")) - str(tmp_path / "work").count("/") == kept
+    )
+    found = sandbox.run(["/bin/ls"], copy=tmp_path / "work", isolation=isolation)
+    assert found.stdout.decode() == f"{name}\n"
+
+
 def test_a_link_that_leads_out_is_kept_as_a_link(isolation: Isolation, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir(mode=0o755)
     (tmp_path / "kept").mkdir()

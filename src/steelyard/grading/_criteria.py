@@ -200,7 +200,8 @@ def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Benc
         return False, False, NO_ARTIFACTS
     command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
     result = bench.run(command, seconds=criterion.seconds, files=bench.own(criterion.files))
-    return result.ok, False, f"compiling: {_ending(result)}"
+    weak = FORGEABLE if result.ok and criterion.command is not None else ""
+    return result.ok, False, f"compiling: {_ending(result)}{weak}"
 
 
 def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:

@@ -7,13 +7,14 @@ shared, and the verdict is marked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 
 from steelyard.formatting import counted
-from steelyard.grading._shared import MAX_CHANCE, SharedRun, chance_of, copies_for, file_of, run_shared
+from steelyard.grading._shared import MAX_CHANCE, SharedRun, file_of, run_shared
 from steelyard.grading._split import Bounds, Interpreter, run_split
 from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord, module_of
 from steelyard.sandbox import Content
@@ -29,17 +30,27 @@ class ReferenceGrade(msgspec.Struct, frozen=True, kw_only=True):
     """Status by test, of those that can be split."""
     objects: dict[str, list[str]]
     """By test, where the reference solution returns an object."""
+    mixed: dict[str, list[str]] = {}
+    """By test, where it returns an object in some calls and data in others."""
+    used: dict[str, list[tuple[str, str]]] = {}
+    """By test, where the objects that decided operators came from, and the operators."""
+    decided: list[str] = []
+    """Tests in which an object of it decides a comparison with data."""
+    changed: list[str] = []
+    """Tests with the calls that change their arguments."""
     shared: dict[str, str] = {}
     """Status by test, of those that run in the candidate's process."""
     copies: dict[str, int] = {}
-    """By shared test, how many copies it has that the reference solution fails."""
+    """By shared test, how many copies it has, if the reference solution fails some."""
+    alike: dict[str, list[int]] = {}
+    """By shared test, the copies that the reference solution passes, as the original."""
     failed: dict[str, str] = {}
     """Tests that the reference solution fails, and why."""
 
     @property
     def chance(self) -> float:
         """The probability that forged results of all shared tests are accepted."""
-        return chance_of({name: "x" * count for name, count in self.copies.items()}, self.shared)
+        return math.prod((1 + len(self.alike.get(name, ()))) / (1 + self.copies.get(name, 0)) for name in self.shared)
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,24 +91,28 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
         split = self._split(folder, None)
         done = {name: status for name, status in split.statuses.items() if status in NOT_FAILED}
         others = [name for name in split.statuses if name not in done]
+        known = ReferenceGrade(
+            split=done,
+            objects=split.objects,
+            mixed=split.mixed,
+            used=split.used,
+            decided=split.decided,
+            changed=split.changed,
+        )
         if not others:
             failed = {} if done else {"": split.problem or "no test ran"}
-            return ReferenceGrade(split=done, objects=split.objects, failed=failed)
-        places = sorted({place for name in others if (place := file_of(name, self.tests)) is not None})
-        run = self._shared(folder, None, places, copies_for(len(others)))
+            return msgspec.structs.replace(known, failed=failed)
+        run = self._shared(folder, None, others, has_reference=True)
         shared = {name: status for name, status in run.statuses.items() if status in NOT_FAILED and name not in done}
-        # A copy that the reference passes says nothing.
-        copies = {
-            name: len(run.copies[name])
-            for name in shared
-            if run.copies.get(name) and not any(status in NOT_FAILED for status in run.copies[name])
-        }
+        # If the reference passes a copy, its change makes no difference.
+        alike = {name: sorted(run.passing(name)) for name in shared}
+        copies = {name: count for name in shared if (count := len(run.copies.get(name, ()))) > len(alike[name])}
         failed = {name: status for name, status in run.statuses.items() if name not in done and name not in shared}
         if run.problem is not None or not shared:
             failed = {
                 name: split.messages.get(name, status) for name, status in split.statuses.items() if name in others
             }
-        return ReferenceGrade(split=done, objects=split.objects, shared=shared, copies=copies, failed=failed)
+        return msgspec.structs.replace(known, shared=shared, copies=copies, alike=alike, failed=failed)
 
     def grade(
         self, candidate: Path | None, files: Mapping[str, Content] | None, reference: ReferenceGrade | None
@@ -107,21 +122,20 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
             return self._grade_alone(candidate, files)
         statuses: dict[str, str] = {}
         reasons: dict[str, str] = {}
-        operators, problem = 0, None
+        operators, problem, is_weak = 0, None, False
         if reference.split:
             split = self._split(candidate, files)
             operators, problem = split.operators, split.problem
             statuses |= {name: split.statuses[name] for name in reference.split if name in split.statuses}
             reasons |= split.messages
-            for name, paths in _foreign(split, reference).items():
+            for name, reason in _foreign(split, reference).items():
                 if name in statuses:
-                    statuses[name] = "failed"
-                    reasons[name] = f"returned an object where the reference solution returned data: {paths[0]}"
+                    statuses[name], reasons[name] = "failed", reason
+            is_weak = not set(split.changed) <= set(reference.changed)
         if reference.shared:
-            places = sorted({place for name in reference.shared if (place := file_of(name, self.tests)) is not None})
-            run = self._shared(candidate, files, places, max(copies_for(len(reference.shared)), 1))
+            run = self._shared(candidate, files, reference.shared, has_reference=True)
             problem = problem or run.problem
-            accepted = run.accepted()
+            accepted = run.accepted(reference.alike)
             for name in reference.shared:
                 if name in accepted:
                     is_told = name in reference.copies
@@ -132,8 +146,11 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
             statuses,
             reasons,
             problem,
-            is_weak=bool(reference.shared)
-            and (reference.chance > MAX_CHANCE or not reference.shared.keys() <= reference.copies.keys()),
+            is_weak=is_weak
+            or (
+                bool(reference.shared)
+                and (reference.chance > MAX_CHANCE or not reference.shared.keys() <= reference.copies.keys())
+            ),
             shared=len(reference.shared),
             operators=operators,
         )
@@ -149,8 +166,7 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
         others = sorted(name for name, status in statuses.items() if status not in NOT_FAILED)
         shared: dict[str, str] = {}
         if others and not split.has_died:
-            places = sorted({place for name in others if (place := file_of(name, self.tests)) is not None})
-            run = self._shared(candidate, files, places, copies_for(len(others)))
+            run = self._shared(candidate, files, others, has_reference=False)
             for name, status in run.accepted().items():
                 if statuses.get(name) not in NOT_FAILED:
                     is_told = status not in NOT_FAILED or bool(run.copies.get(name))
@@ -172,7 +188,7 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
             statuses,
             reasons,
             split.problem,
-            is_weak=bool(shared) or split.operators > 0,
+            is_weak=bool(shared) or split.operators > 0 or bool(split.changed),
             shared=len(shared),
             operators=split.operators,
         )
@@ -181,23 +197,44 @@ class Grader(msgspec.Struct, frozen=True, kw_only=True):
         return run_split(self.tests, folder, files=files, modules=self.modules, python=self.python, bounds=self.bounds)
 
     def _shared(
-        self, folder: Path | None, files: Mapping[str, Content] | None, places: list[str], copies: int
+        self,
+        folder: Path | None,
+        files: Mapping[str, Content] | None,
+        names: Collection[str],
+        *,
+        has_reference: bool,
     ) -> SharedRun:
         return run_shared(
-            self.tests, folder, files=files, places=places, copies=copies, python=self.python, bounds=self.bounds
+            self.tests,
+            folder,
+            files=files,
+            names=names,
+            has_reference=has_reference,
+            python=self.python,
+            bounds=self.bounds,
         )
 
 
-def _foreign(found: TestRecord, reference: ReferenceGrade) -> dict[str, list[str]]:
-    """By test, where the candidate returned an object and the reference solution did not."""
+def _foreign(found: TestRecord, reference: ReferenceGrade) -> dict[str, str]:
+    """By test, where an object of the candidate decides what data decide with the reference solution."""
     everywhere = set(reference.objects.get("", ()))
-    foreign = {}
+    foreign = dict.fromkeys(
+        set(found.decided) - set(reference.decided), "an object of the code under test decided a comparison with data"
+    )
+    for name, used in found.used.items():
+        mixed = reference.mixed.get(name, ())
+        other = [
+            (path, sign) for path, sign in used if path in mixed and (path, sign) not in reference.used.get(name, ())
+        ]
+        if other:
+            foreign[name] = f"an object of the code under test decided an operator: {'.'.join(other[0])}"
     for name, paths in found.objects.items():
-        other = [path for path in paths if path not in everywhere and path not in reference.objects.get(name, ())]
-        if other and name:
-            foreign[name] = other
-        elif other:  # outside of any test, so that every test may use it
-            foreign |= dict.fromkeys(found.statuses, other)
+        others = [path for path in paths if path not in everywhere and path not in reference.objects.get(name, ())]
+        reason = f"returned an object where the reference solution returned data: {others[0]}" if others else ""
+        if others and name:
+            foreign[name] = reason
+        elif others:  # outside of any test, so that every test may use it
+            foreign |= dict.fromkeys(found.statuses, reason)
     return foreign
 
 

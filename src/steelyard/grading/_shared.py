@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import json
 import math
 import random
 import secrets
+import string
 from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,13 +28,21 @@ from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord, module
 from steelyard.sandbox import Content
 
 MAX_CHANCE = 0.001
-MAX_COPIES = 15
-"""Copies of one test."""
+MAX_VARIANTS = 16
+"""Variants of one test: the original and its copies. A power of two."""
 _RUN = BOOT + "import json\njob = json.loads(sys.argv[1])\nmodule.run_in_process(job['place'], job)\n"
 _COMPARING = frozenset(
     f"assert{word}Equal" for word in ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine", "Count", "Almost")
 ) | {"assertIs"}
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_FEW_TESTS, _FEWER_VARIANTS = 10, 4
+"""Number of tests up to which each may have the largest number of variants, and the variants of each of more tests."""
+_LETTERS = [
+    (string.ascii_lowercase, string.ascii_uppercase[:6]),
+    (string.ascii_uppercase, string.ascii_lowercase[:6]),
+    (string.digits, string.ascii_lowercase[:6]),
+]
+"""Letters and digits, and others that are only there so that a family has 16."""
 
 
 class SharedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,21 +51,21 @@ class SharedRun(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, str]
     """Status of each original test."""
     copies: dict[str, list[str]]
-    """Statuses of the copies of each test."""
+    """Statuses of the copies of each test, in the order of their numbers."""
     problem: str | None = None
     """Why the run is not valid."""
 
-    def accepted(self) -> dict[str, str]:
-        """Statuses of the tests; a test with a copy that did not fail has failed."""
+    def accepted(self, alike: Mapping[str, Collection[int]] | None = None) -> dict[str, str]:
+        """Statuses of the tests; a test has failed if a copy passed, other than those in `alike`."""
+        known = alike or {}
         return {
-            name: "failed" if any(each in NOT_FAILED for each in self.copies.get(name, ())) else status
+            name: "failed" if self.passing(name) != set(known.get(name, ())) else status
             for name, status in self.statuses.items()
         }
 
-
-def chance_of(copies: Mapping[str, Collection[str]], names: Collection[str]) -> float:
-    """The probability that a forger who passes none of the tests guesses all originals; 1.0 without copies."""
-    return math.prod(1 / (1 + len(copies.get(name, ()))) for name in names)
+    def passing(self, name: str) -> set[int]:
+        """The copies of the test that did not fail."""
+        return {number for number, status in enumerate(self.copies.get(name, ())) if status in NOT_FAILED}
 
 
 def run_shared(
@@ -62,15 +73,19 @@ def run_shared(
     candidate: Path | None,
     *,
     files: Mapping[str, Content] | None = None,
-    places: Collection[str],
-    copies: int,
+    names: Collection[str],
+    has_reference: bool,
     python: Interpreter,
     bounds: Bounds,
 ) -> SharedRun:
-    """Run the tests of these files in the process of the candidate's code."""
+    """Run the files with these tests in the process of the candidate's code.
+
+    Without a reference solution, all expected values of a copy differ: nothing shows which of them make a difference.
+    """
     place = f"{secrets.token_hex(8)}.json"
-    rewritten, names = _rewritten(tests, places, copies)
-    job = {"place": place, "framework": tests.framework, "names": list(map(module_of, places)), "places": list(places)}
+    rewritten, made = _rewritten(tests, names, has_reference=has_reference)
+    places = sorted(rewritten)
+    job = {"place": place, "framework": tests.framework, "names": list(map(module_of, places)), "places": places}
     # A package of the candidate would be imported in place of a test module of the same name.
     packages = [name.removesuffix(".py") for name in tests.files if name.endswith(".py")]
     result = sandbox.run(
@@ -93,72 +108,109 @@ def run_shared(
         record = msgspec.json.decode(content, type=TestRecord)
     except msgspec.MsgspecError:
         return SharedRun(statuses={}, copies={}, problem="the record of the tests is malformed")
+    if record.problem is not None:
+        return SharedRun(statuses={}, copies={}, problem=record.problem)
     statuses: dict[str, str] = {}
-    twins: dict[str, list[str]] = {}
-    seen: dict[str, str] = {}
+    found: dict[str, dict[int, str]] = {}
+    seen: dict[str, set[str]] = {}
     for name, status in record.statuses.items():
-        made = next((each for each in names if each in name), None)
-        if made is None:
+        random_name = next((each for each in made if each in name), None)
+        if random_name is None:
             statuses[name] = status
             continue
-        original, is_copy, _ = names[made]
-        seen[made] = own = name.replace(made, original)
-        if is_copy:
-            twins.setdefault(own, []).append(status)
+        original, number, first = made[random_name]
+        own = name.replace(random_name, original)
+        seen.setdefault(first, set()).add(own)
+        if number:
+            found.setdefault(own, {})[number] = status
         else:
             statuses[own] = status
-    for made, (_, is_copy, first) in names.items():
-        if is_copy and first in seen and made not in seen:  # a forger who leaves it out
-            twins.setdefault(seen[first], []).append("passed")
-    return SharedRun(statuses=statuses, copies=twins, problem=None if statuses else "no test ran")
+    for _, number, first in made.values():
+        for own in seen.get(first, ()) if number else ():
+            found.setdefault(own, {}).setdefault(number, "passed")  # a forger left it out
+    copies = {own: [status for _, status in sorted(numbered.items())] for own, numbered in found.items()}
+    return SharedRun(statuses=statuses, copies=copies, problem=None if statuses else "no test ran")
 
 
 def _rewritten(
-    tests: HiddenTests, places: Collection[str], copies: int
-) -> tuple[dict[str, bytes], dict[str, tuple[str, bool, str]]]:
-    """The files with each test under a random name, among its copies.
+    tests: HiddenTests, names: Collection[str], *, has_reference: bool
+) -> tuple[dict[str, bytes], dict[str, tuple[str, int, str]]]:
+    """The files with each of the tests under a random name, among its copies.
 
-    For each name: the test's own name, whether it is a copy, and the random name of the original.
+    For each name: the test's own name, the number of the copy (0 for the original), and the original's random name.
     """
     rng = random.SystemRandom()
     files: dict[str, bytes] = {}
-    names: dict[str, tuple[str, bool, str]] = {}
-    for place in places:
+    made: dict[str, tuple[str, int, str]] = {}
+    most = MAX_VARIANTS if len(names) <= _FEW_TESTS else _FEWER_VARIANTS
+    for place in _places(names, tests):
         content = tests.files[place]
         tree = ast.parse(content if isinstance(content, bytes) else content.read_bytes())
         owners: list[ast.Module | ast.ClassDef] = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        wanted = [name for name in names if file_of(name, tests) == place]
+        is_whole = any(name in (place, module_of(place)) for name in wanted)  # the module could not be loaded
         for owner in [tree, *owners]:
             body: list[Any] = []  # Any: statements
             for node in owner.body:
                 if not isinstance(node, _FUNCTIONS) or not node.name.startswith("test"):
                     body.append(node)
                     continue
+                if not is_whole and not any(node.name in name for name in wanted):
+                    body.append(node)
+                    continue
                 original = node.name
-                group = [node, *(made for number in range(copies) if (made := _copy(node, number)) is not None)]
+                group = _variants(node, most, most.bit_length() - 1 if has_reference else 1)
                 first = f"test_{rng.getrandbits(64):016x}"
-                for each in group:
-                    each.name = first if each is node else f"test_{rng.getrandbits(64):016x}"
-                    names[each.name] = original, each is not node, first
+                for number, each in enumerate(group):
+                    each.name = f"test_{rng.getrandbits(64):016x}" if number else first
+                    made[each.name] = original, number, first
                 rng.shuffle(group)
                 body += group
             owner.body = body
         files[place] = ast.unparse(ast.fix_missing_locations(tree)).encode()
-    return files, names
+    return files, made
 
 
-def _copy(test: Any, number: int) -> Any:  # Any: a function's node
-    """The test with other expected values; None if it compares nothing with a literal."""
-    made = copy.deepcopy(test)
-    changed = [_change(*where, number) for node in ast.walk(made) for where in _expected(node)]
-    return made if any(changed) else None
+def _places(names: Collection[str], tests: HiddenTests) -> list[str]:
+    """The files with these tests."""
+    return sorted({place for name in names if (place := file_of(name, tests)) is not None})
 
 
-def _expected(node: ast.AST) -> Iterator[tuple[Any, Any]]:  # Any: a list of nodes or a node, and a place in it
-    """Where a comparison has its expected value."""
+def _variants(test: Any, most: int, max_blocks: int) -> list[Any]:  # Any: functions' nodes
+    """The test, and copies of it that expect other values; it is alone if it compares nothing with a literal.
+
+    Its literals are divided into blocks, and there is a variant for each combination of values of the blocks. So each
+    variant could be the original, and some differ from it in one block only: code whose results are equal to
+    everything passes those, even if it gets the other comparisons right.
+    """
+    literals = [
+        ((nodes, place), family)
+        for nodes, place, has_tolerance in [where for node in ast.walk(test) for where in _expected(node)]
+        if (family := _family(ast.literal_eval(nodes[place]), most, has_tolerance=has_tolerance)) is not None
+    ]
+    blocks = [block for number in range(max_blocks) if (block := literals[number::max_blocks])]
+    size = 2
+    while blocks and (size * 2) ** len(blocks) <= most:
+        size *= 2
+    sizes = [min(size, max(len(choices) for _, (choices, _) in block)) for block in blocks]
+    made = []
+    for steps in itertools.product(*map(range, sizes)):
+        for block, step in zip(blocks, steps, strict=True):
+            for (nodes, place), (choices, own) in block:
+                # A family has 2, 4, 8 or 16 values, so that steps in a smaller one go around without a rest.
+                values = choices[own // size * size :][:size]
+                value = values[(own % size + step) % len(values)]
+                nodes[place] = ast.parse(repr(value), mode="eval").body
+        made.append(copy.deepcopy(test))
+    return made
+
+
+def _expected(node: ast.AST) -> Iterator[tuple[list[ast.expr], int, bool]]:
+    """Where a comparison has its expected value, and whether it has a tolerance."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING:
         literals = [place for place in (1, 0) if place < len(node.args) and _literal(node.args[place]) is not None]
         if literals:
-            yield node.args, literals[0]
+            yield node.args, literals[0], "Almost" in node.func.attr
     elif (
         isinstance(node, ast.Assert)
         and isinstance(node.test, ast.Compare)
@@ -166,7 +218,7 @@ def _expected(node: ast.AST) -> Iterator[tuple[Any, Any]]:  # Any: a list of nod
         and isinstance(node.test.ops[0], ast.Eq | ast.Is)
         and _literal(node.test.comparators[0]) is not None
     ):
-        yield node.test.comparators, 0
+        yield node.test.comparators, 0, False
 
 
 def _literal(node: ast.expr) -> tuple[Any] | None:
@@ -176,53 +228,74 @@ def _literal(node: ast.expr) -> tuple[Any] | None:
         return None
 
 
-def _change(nodes: list[ast.expr], place: int, number: int) -> bool:
-    literal = _literal(nodes[place])
-    if literal is None:
-        return False
-    nodes[place] = ast.parse(repr(_other(literal[0], number + 1)), mode="eval").body
-    return True
+def _family(value: Any, most: int, *, has_tolerance: bool = False) -> tuple[list[Any], int] | None:
+    """Values of which any could be the expected one, and the place of this one; None if there are no others.
 
+    Every value of a family has the same family, so the family does not show which of its values is the original.
 
-def _other(value: Any, number: int) -> Any:
-    """Another value of the same kind.
-
-    >>> _other([1, "a"], 1), _other((2.0,), 2), _other({}, 1)
-    ([1, 'b'], (4.0,), {'b': 1})
+    >>> _family(42, 4), _family(True, 4), _family(None, 4)
+    (([40, 41, 42, 43], 2), ([False, True], 1), None)
+    >>> _family([1, "ab"], 2), _family({"a": 0.5}, 2)
+    (([[1, 'aa'], [1, 'ab']], 1), ([{'a': 0.4}, {'a': 0.5}], 1))
     """
-    if isinstance(value, bool) or value is None:
-        return not value if number == 1 else f"{value}{number}"
-    if isinstance(value, int | float | complex):
-        return value + number
+    if isinstance(value, bool):
+        return [False, True], int(value)
+    if isinstance(value, int):
+        start = value // most * most
+        return list(range(start, start + most)), value - start
+    if isinstance(value, float):
+        return _family_of_float(value, most, digits=1 if has_tolerance else 4)
     if isinstance(value, str):
-        return (
-            value[:-1] + chr(ord(value[-1]) + number) if value and value[-1].isascii() else f"{value}{chr(97 + number)}"
-        )
+        return _family_of_text(value, most)
     if isinstance(value, bytes):
-        return value + bytes([96 + number])
-    if isinstance(value, list | tuple):
-        items = [*value[:-1], _other(value[-1], number)] if value else [number]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, set | frozenset):
-        return {*value, f"{number}"}
+        texts = _family_of_text(value.decode("latin-1"), most)
+        return None if texts is None else ([each.encode("latin-1") for each in texts[0]], texts[1])
+    if isinstance(value, list | tuple | dict):
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        for key in reversed(keys):
+            if (found := _family(value[key], most)) is not None:
+                return [_with_item(value, key, each) for each in found[0]], found[1]
+    if isinstance(value, set) and value:
+        *rest, last = sorted(value, key=repr)
+        others = _family(last, most)
+        if others is not None and all(repr(each) > max(map(repr, rest), default="") for each in others[0]):
+            return [{*rest, each} for each in others[0]], others[1]
+    return None
+
+
+def _family_of_float(value: float, most: int, *, digits: int) -> tuple[list[float], int] | None:
+    """Values that differ in the last of the first digits."""
+    if not math.isfinite(value):
+        return None
+    number = Decimal(repr(value)).normalize()
+    unit = max(int(number.as_tuple().exponent), number.adjusted() - digits + 1)
+    count = math.floor(number.scaleb(-unit))
+    rest = number - Decimal(count).scaleb(unit)
+    start = count // most * most
+    return [float(Decimal(each).scaleb(unit) + rest) for each in range(start, start + most)], count - start
+
+
+def _family_of_text(value: str, most: int) -> tuple[list[str], int] | None:
+    """Texts that differ in one character: the last letter or digit, else the last punctuation mark."""
+    for alphabets in (_LETTERS, [(string.punctuation, "")]):
+        for place in range(len(value) - 1, -1, -1):
+            for own, others in alphabets:
+                if value[place] in own:
+                    signs, number = own + others, own.index(value[place])
+                    start = number // most * most
+                    texts = [value[:place] + each + value[place + 1 :] for each in signs[start : start + most]]
+                    return texts, number - start
+    if value and not value[-1].isascii():
+        start = ord(value[-1]) // most * most
+        return [value[:-1] + chr(each) for each in range(start, start + most)], ord(value[-1]) - start
+    return None
+
+
+def _with_item(value: Any, key: Any, item: Any) -> Any:  # Any: a list, tuple or dict, with a key and a value of it
     if isinstance(value, dict):
-        if not value:
-            return {chr(97 + number): number}
-        last = list(value)[-1]
-        return {**value, last: _other(value[last], number)}
-    return number
-
-
-def copies_for(count: int) -> int:
-    """How many copies of each of so many tests make guessing hopeless.
-
-    >>> copies_for(1), copies_for(5), copies_for(20)
-    (15, 3, 1)
-    """
-    for copies in range(1, MAX_COPIES):
-        if count and (copies + 1) ** -count <= MAX_CHANCE:
-            return copies
-    return MAX_COPIES
+        return {**value, key: item}
+    items = [*value[:key], item, *value[key + 1 :]]
+    return items if isinstance(value, list) else tuple(items)
 
 
 def file_of(name: str, tests: HiddenTests) -> str | None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from steelyard.grading._candidate_process import (
     OPERATORS,
+    STANDARD,
     InstalledPackages,
     named_object,
     source_folders,
@@ -36,8 +37,8 @@ SHARED_TYPES = (types.FunctionType, types.MethodType, types.ModuleType, type, ty
 COMPARISONS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 ENDS_ITERATION = (StopIteration, StopAsyncIteration)
 MAX_PATH = 300
-NOT_THE_CANDIDATES = frozenset({"unittest", "doctest", "bdb", "pdb"})
-"""Modules whose exceptions tell the framework what to do."""
+FRAMEWORKS = frozenset({"unittest", "doctest", "bdb", "pdb", "pytest", "_pytest"})
+"""Modules whose exceptions and methods control tests."""
 
 
 class CandidateExitError(BaseException):
@@ -110,16 +111,21 @@ class ProxyKind(type):
             cls._peer.do("set", cls, name, value)
 
     def __iter__(cls) -> Iterator[Any]:
-        return iter(cls._peer.do("op", cls, "__iter__", []))
+        return iter(cls._operated("__iter__"))
 
     def __getitem__(cls, key: Any) -> Any:
-        return cls._peer.do("op", cls, "__getitem__", [key])
+        return cls._operated("__getitem__", key)
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(cls._peer.do("op", cls, "__contains__", [item]))
+        return bool(cls._operated("__contains__", item))
 
     def __len__(cls) -> int:
-        return int(cls._peer.do("op", cls, "__len__", []))
+        return int(cls._operated("__len__"))
+
+    def _operated(cls, name: str, *given: Any) -> Any:
+        cls._peer.operators += 1
+        cls._peer.used(cls._path, name)
+        return cls._peer.do("op", cls, name, list(given))
 
     def __bool__(cls) -> bool:
         return True
@@ -128,6 +134,7 @@ class ProxyKind(type):
 def operator(name: str) -> Callable[..., Any]:
     def method(self: Any, *given: Any) -> Any:
         self._peer.operators += 1
+        self._peer.used(self._path, name)
         if name in COMPARISONS and not is_object(given[0]):
             self._peer.decided()
         return self._peer.do("op", self, name, list(given))
@@ -187,6 +194,8 @@ class Peer:
         self.operators = 0
         self.watch: Callable[[str, bool], None] = lambda _path, _is_object: None
         self.decided: Callable[[], None] = lambda: None
+        self.used: Callable[[str, str], None] = lambda _path, _operator: None
+        self.changed: Callable[[str], None] = lambda _path: None
 
     def refer(self, value: Any) -> list[Any]:
         kind = type(value)
@@ -364,6 +373,7 @@ class Peer:
                     self.send(self.asked(message["ask"], path))
                     continue
                 for place, content in message.get("changed", ()):
+                    self.changed(path)
                     self.wire.fill(table.values[place], content, table)
                     self.watch(f"{path} (argument)", is_object(table.values[place]))
                 if "raise" in message:
@@ -393,7 +403,7 @@ class Peer:
                     raise TypeError(f"{type(value).__name__} is not callable")
                 result = value(*parts[0], **parts[1])
             elif what == "get":
-                if parts[0].startswith("_") or isinstance(value, SHARED_TYPES):
+                if parts[0].startswith("_") or isinstance(value, SHARED_TYPES) or controls_tests(value, parts[0]):
                     raise AttributeError(parts[0])
                 result = getattr(value, parts[0])
             elif what == "op" and parts[0] in OPERATORS and not isinstance(value, SHARED_TYPES):
@@ -407,12 +417,29 @@ class Peer:
             return {"raise": self.told(error)}
 
 
+def controls_tests(value: Any, name: str) -> bool:
+    """Whether the attribute belongs to a class of a test framework, such as a mock's assertions and settings."""
+    return any(name in vars(kind) and _top(kind.__module__) in FRAMEWORKS for kind in type(value).__mro__)
+
+
 def allowed_class(module: str, name: str) -> type:
-    """The class of that name: a built-in one or an exception. Others run with the candidate, whoever wrote them."""
-    found = named_object(module, name) if module.partition(".")[0] not in NOT_THE_CANDIDATES else None
-    if not isinstance(found, type) or (module != "builtins" and not issubclass(found, Exception)):
+    """The class of that name: a built-in one, or an exception of the standard library that no framework handles.
+
+    The name must be the class's own: modules of the tests contain other classes under names that look harmless.
+    """
+    is_standard = _top(module) in STANDARD - FRAMEWORKS and "__main__" not in module
+    found = named_object(module, name) if is_standard else None
+    if (
+        not isinstance(found, type)
+        or standard_name(found) != (module, name)
+        or (module != "builtins" and not issubclass(found, Exception))
+    ):
         raise WireError(f"{module}.{name} may not be named")
     return found
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def is_object(value: Any) -> bool:
@@ -469,13 +496,17 @@ class Record:
         self.messages: dict[str, str] = {}
         self.objects: dict[str, set[str]] = {}
         self.current = ""
+        self.data: dict[str, set[str]] = {}
+        self.used: dict[str, set[tuple[str, str]]] = {}
+        self.changed: set[str] = set()
         self.decided: set[str] = set()
         peer.watch = self.saw
         peer.decided = lambda: self.decided.add(self.current)
+        peer.used = lambda path, operator: self.used.setdefault(self.current, set()).add((path, operator))
+        peer.changed = lambda path: self.changed.add(f"{self.current} {path}")
 
     def saw(self, path: str, is_object: bool) -> None:
-        if is_object:
-            self.objects.setdefault(self.current, set()).add(path)
+        (self.objects if is_object else self.data).setdefault(self.current, set()).add(path)
 
     def start(self, name: str) -> None:
         self.current = name
@@ -493,6 +524,13 @@ class Record:
             "statuses": self.statuses,
             "messages": self.messages,
             "objects": {name: sorted(paths) for name, paths in self.objects.items()},
+            "mixed": {
+                name: sorted(mixed)
+                for name, paths in self.objects.items()
+                if (mixed := paths & self.data.get(name, set()))
+            },
+            "used": {name: sorted(used) for name, used in self.used.items()},
+            "changed": sorted(self.changed),
             "operators": self.peer.operators,
             "decided": sorted(self.decided),
             "has_died": self.peer.has_died,
@@ -556,8 +594,8 @@ def run_unittest(record: Record, names: list[str]) -> None:
     suite.run(Results(record))
 
 
-def run_pytest(record: Record, places: list[str]) -> None:
-    """Run the test files with pytest."""
+def run_pytest(record: Record, places: list[str]) -> str | None:
+    """Run the test files with pytest; return what ended them early."""
     import pytest  # a task that needs it has it
 
     class Plugin:
@@ -579,17 +617,18 @@ def run_pytest(record: Record, places: list[str]) -> None:
             if report.failed:
                 record.end(report.nodeid, "error", str(report.longrepr))
 
-    options = ["-q", "-p", "no:cacheprovider", "-o", "addopts="]
-    pytest.main([*options, *places], plugins=[Plugin()])
+    options = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "--continue-on-collection-errors"]
+    status = pytest.main([*options, *places], plugins=[Plugin()])
+    is_whole = status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return None if is_whole else f"pytest ended early: {pytest.ExitCode(status).name}"
 
 
 def run_tests(record: Record, job: dict[str, Any]) -> str | None:
     """Run the tests; return what ended them early."""
     try:
         if job["framework"] == "pytest":
-            run_pytest(record, job["places"])
-        else:
-            run_unittest(record, job["names"])
+            return run_pytest(record, job["places"])
+        run_unittest(record, job["names"])
     except BaseException as error:  # noqa: BLE001 - nothing that a test does leaves the record unwritten
         return line_of(error)
     return None

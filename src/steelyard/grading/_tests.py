@@ -92,6 +92,12 @@ class TestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """By test, where it got an object of the candidate, which decides itself what it is equal to."""
     operators: int = 0
     """How often such an object decided an operator."""
+    mixed: dict[str, list[str]] = {}
+    """By test, where it got both objects and data."""
+    used: dict[str, list[tuple[str, str]]] = {}
+    """By test, where objects came from that decided an operator, and the operator."""
+    changed: list[str] = []
+    """Tests with the calls that changed their arguments."""
     decided: list[str] = []
     """Tests in which such an object decided whether it is equal to, or less than, data."""
     has_died: bool = False

@@ -14,9 +14,12 @@ from pathlib import Path, PurePosixPath
 from steelyard.errors import UsageError
 from steelyard.sandbox._sandbox_records import Content, Stay
 from steelyard.scratch import make_scratch, remove_scratch
+from steelyard.settings import MAX_DIRECTORY_DEPTH
 
 _REMOVAL_SECONDS = 5.0
 """What a command made so large that it takes longer is left for later commands to remove."""
+MAX_KEPT_PATH_BYTES = 2_000
+"""Length of a path in a kept directory. Copies of it have other paths before theirs, and a path has at most 4,096."""
 WORK, TEMPORARY, HOME = "work", "tmp", "home"
 """What is in the box: the command's files have a folder of their own, so that none of their names is taken."""
 
@@ -89,22 +92,27 @@ def _keep(box: Path, stay: Stay, uid: int | None) -> None:
         folder = box / name
         if folder.is_symlink() or not folder.is_dir():
             continue
-        _take_back(folder, uid)
+        _take_back(folder, uid, aside=box)
         shutil.move(folder, stay.folder / name)
 
 
-def _take_back(root: Path, uid: int | None) -> None:
-    waiting = [str(root)]
+def _take_back(root: Path, uid: int | None, *, aside: Path) -> None:
+    """Make everything below ours. What is deeper than a copy could be is moved aside, where it is removed later."""
+    waiting = [(str(root), 0)]
+    start = len(os.fsencode(root))
     while waiting:
-        folder = waiting.pop()
-        with contextlib.suppress(OSError):  # deeper than a path can be: it stays as it is
+        folder, depth = waiting.pop()
+        with contextlib.suppress(OSError):
             if uid is not None:
                 os.chown(folder, os.getuid(), os.getgid(), follow_symlinks=False)
             os.chmod(folder, os.lstat(folder).st_mode | stat.S_IRWXU)
+            if depth > MAX_DIRECTORY_DEPTH.most or len(os.fsencode(folder)) - start > MAX_KEPT_PATH_BYTES:
+                os.rename(folder, aside / f"removed-{os.urandom(16).hex()}")
+                continue
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                        waiting.append((entry.path, depth + 1))
                         continue
                     if uid is not None:
                         os.chown(entry.path, os.getuid(), os.getgid(), follow_symlinks=False)
