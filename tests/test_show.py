@@ -116,8 +116,9 @@ def test_the_difference_is_complete_and_names_the_other_run() -> None:
     runs = [record("a", output=output("one\ntwo\nthree\n")), record("b", output=output("one\n2\nthree\nfour\n"))]
     difference = sy.show(runs, run="b", diff="a").difference
     assert difference is not None
-    assert (difference.base, difference.added, difference.removed) == ("a", 2, 1)
-    assert difference.changes.text == "@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four"
+    assert difference.output is not None
+    assert (difference.base, difference.output.added, difference.output.removed) == ("a", 2, 1)
+    assert difference.output.changes.text == "@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four"
     same = sy.show(runs, run="a", diff="a").page()
     assert "Diff with a: identical output." in same.notes
 
@@ -128,8 +129,10 @@ def test_what_cannot_be_shown_says_what_to_do() -> None:
         sy.show(runs, run="run-3")
     with pytest.raises(UsageError, match="ambiguous run id 'run-'"):
         sy.show(runs, run="run-")
-    with pytest.raises(UsageError, match="'run-1' has no output"):
-        sy.show(runs, run="run-1", diff="run-2")
+    with pytest.raises(UnknownNameError, match="run-3"):
+        sy.show(runs, run="run-1", diff="run-3")
+    with pytest.raises(UsageError, match="cannot be combined"):
+        sy.show(runs, run="run-1", tests=True, numbers=True)
 
 
 def test_the_command_gives_the_same_numbers(
@@ -140,7 +143,7 @@ def test_the_command_gives_the_same_numbers(
     detail = sy.show("runs.jsonl", run="r 1", where="agent=ant")
     assert run(["show", "runs.jsonl", "--run", "r 1", "--where", "agent=ant", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(detail.to_dict()))
-    assert run(["show", "runs.jsonl", "--run", "r 1"]) == 0
+    assert run(["show", "runs.jsonl", "--run", "r 1", "--numbers"]) == 0
     assert "Metrics and their inputs" in capsys.readouterr().out
 
 
@@ -213,3 +216,87 @@ def test_a_run_is_a_result_with_figures() -> None:
     assert isinstance(detail, RunDetail)
     assert "cache read" in detail.figure("tokens").svg
     assert {row["name"] for row in detail.to_dicts()} >= {"cost_usd", "priced_cost_usd", "tests_run"}
+
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+REPORT = """<testsuite name="s" tests="2" failures="1"><testcase classname="t" name="ok"/>
+<testcase classname="t" name="bad"><failure message="AssertionError: assert 1 == 2">def test_bad():
+E   assert 1 == 2
+key KEY</failure></testcase></testsuite>"""
+
+
+def test_show_begins_with_the_verdict_and_the_failing_assertion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "report.xml"
+    path.write_text(REPORT.replace("KEY", KEY))
+    assert run(["show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[:2] == [
+        "Failed: report, an unnamed agent, 1 of 2 tests passed.",
+        "Failed: t::bad: assert 1 == 2",
+    ]
+    assert "def test_bad" in shown
+    assert KEY not in shown
+    (check,) = sy.show(path).failures
+    assert (check.name, check.kind, check.where) == ("t::bad", "test", f"{path}:2")
+    assert run(["show", str(path), "--tests"]) == 0
+    assert "t::ok" in capsys.readouterr().out
+
+
+def test_show_gives_the_messages_of_each_kind_of_report(tmp_path: Path) -> None:
+    call = {"crash": {"message": "assert 3"}, "longrepr": "E  assert 3"}
+    tests = [{"nodeid": "t.py::a", "outcome": "failed", "call": call}, {"nodeid": "t.py::b", "outcome": "passed"}]
+    reports = {
+        "pytest.json": {"created": 1.0, "duration": 0.5, "exitcode": 1, "summary": {"failed": 1}, "tests": tests},
+        "ctrf.json": {
+            "reportFormat": "CTRF",
+            "results": {
+                "tool": {"name": "t"},
+                "summary": {"tests": 1, "failed": 1},
+                "tests": [{"name": "c", "status": "failed", "message": "no", "trace": "at c"}],
+            },
+        },
+    }
+    texts = {}
+    for name, report in reports.items():
+        (tmp_path / name).write_text(json.dumps(report))
+        texts |= {check.name: check.text for check in sy.show(tmp_path / name).failures}
+    assert texts == {"t.py::a": "E  assert 3", "c": "no\nat c"}
+
+
+def test_judges_are_shown_with_their_reasoning(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    judgment = {"judge": "j", "weighted_score": 0.5, "reasoning": "It folds the letter, not the parcel."}
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(record("a", judgments=[judgment])))
+    assert run(["show", str(path), "--judges"]) == 0
+    assert "not the parcel" in capsys.readouterr().out
+    graded = sy.show(SAMPLES / "promptfoo" / "results.json", run="00000000-0000-4000-8000-000000000001")
+    assert [(each.passed, each.text) for each in graded.failures] == [(False, 'Expected output to contain "folded"')]
+
+
+def test_steps_of_a_run_that_is_shown() -> None:
+    shown = sy.show(SAMPLES / "codex" / "rollout.jsonl")
+    assert [step.index for step in shown.steps()] == [
+        step.index for step in sy.steps(SAMPLES / "codex" / "rollout.jsonl")
+    ]
+    assert list(sy.show([record("a")]).steps()) == []
+
+
+def test_diff_aligns_steps_and_finds_the_first_divergence(tmp_path: Path) -> None:
+    source = (SAMPLES / "claude-code" / "session.jsonl").read_text().replace("5e55a0aa", "5e55a0ff")
+    other = tmp_path / "other.jsonl"
+    other.write_text(source.replace("python count.py", "python3 count.py"))
+    difference = sy.show(SAMPLES / "claude-code" / "session.jsonl", diff=str(other)).difference
+    assert difference is not None
+    steps = difference.steps
+    assert steps is not None
+    assert (steps.count, steps.base_count, steps.same, steps.first_divergence) == (8, 8, 7, 5)
+    first = steps.pairs[0]
+    assert (first.relation, first.step, first.base_step, first.tool) == ("changed", 5, 5, "Bash")
+    assert (first.content, first.base_content) == ("command: python count.py", "command: python3 count.py")
+    assert all(each.value == each.base_value for each in difference.numbers)
+    same = sy.show(SAMPLES / "claude-code" / "session.jsonl", diff="5e55a0aa").difference
+    assert same is not None
+    assert same.steps is not None
+    assert (same.steps.first_divergence, same.steps.pairs) == (None, ())

@@ -64,7 +64,7 @@ def test_an_output_comes_in_pieces_that_add_up(served: Served) -> None:
 
 def test_two_outputs_are_compared_in_the_page(served: Served) -> None:
     told = served.api("/runs/long?diff=a%2Fb%20c")["difference"]
-    assert (told["base"], told["added"], told["removed"]) == ("a/b c", 20_000, 2)
+    assert (told["base"], told["output"]["added"], told["output"]["removed"]) == ("a/b c", 20_000, 2)
     assert served.ask("/api/v1/runs/long?diff=silent").status == 400
     assert served.ask("/api/v1/runs/nobody").status == 404
     body = served.ask("/runs/long?diff=a%2Fb%20c").body.decode()

@@ -23,6 +23,7 @@ from ._file_bytes import (
 from ._found_files import (
     PLAN_RUNS as PLAN_RUNS,
     PLAN_TIMINGS as PLAN_TIMINGS,
+    PLAN_TRIALS as PLAN_TRIALS,
     FoundFile as FoundFile,
     SeenFiles as SeenFiles,
     content_of as content_of,

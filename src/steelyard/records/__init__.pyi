@@ -127,9 +127,11 @@ from ._run_decoder import (
     repeated_finding as repeated_finding,
 )
 from ._session_step import (
+    CheckMessage as CheckMessage,
     SessionStep as SessionStep,
     StepKind as StepKind,
     StepRole as StepRole,
+    bounded_check_text as bounded_check_text,
     placed_step as placed_step,
     texts_in as texts_in,
 )

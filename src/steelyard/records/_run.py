@@ -155,6 +155,8 @@ class Judgment(Record, frozen=True, kw_only=True):
     """Cost of judging; not part of the run's cost."""
     criteria: tuple[Criterion, ...] | None = None
     """Criteria of the rubric, from which the score is recomputed."""
+    reasoning: str | None = None
+    """Why the judge decided so, in its own words."""
 
     def __post_init__(self) -> None:
         if self.weighted_score is None and not self.criteria:

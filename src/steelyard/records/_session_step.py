@@ -67,6 +67,41 @@ class SessionStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         return self.source_path if self.source_line is None else f"{self.source_path}:{self.source_line}"
 
 
+MAX_CHECK_CHARACTERS = 16_000
+"""Maximum length of the text of a check; of a longer one the beginning and the end are kept."""
+
+
+class CheckMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a test, an assertion or a grader says of its verdict."""
+
+    name: str
+    """Test, assertion or grader."""
+    kind: Literal["test", "grader"]
+    passed: bool | None = None
+    """None if it gives a score alone."""
+    score: float | None = None
+    text: str
+    """Message of the failure, or reasoning of the grader."""
+    source_path: str | None = None
+    """File that contains it."""
+    source_line: int | None = None
+
+
+def bounded_check_text(*parts: str | None) -> str:
+    """Return the parts as one text of bounded length; a part that another one contains is left out.
+
+    >>> bounded_check_text("assert 1 == 2", None, "E   assert 1 == 2")
+    'E   assert 1 == 2'
+    """
+    known = [part.strip() for part in parts if part and part.strip()]
+    kept = [part for at, part in enumerate(known) if not any(part in other for other in known[at + 1 :])]
+    text = "\n".join(kept)
+    if len(text) <= MAX_CHECK_CHARACTERS:
+        return text
+    half = MAX_CHECK_CHARACTERS // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
 def texts_in(value: Any) -> Iterator[str]:  # Any: JSON values
     """Yield each text of a JSON value, in order; keys are not among them.
 

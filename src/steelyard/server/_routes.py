@@ -114,7 +114,8 @@ def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
     if origin is None or origin.path is None:
         return detail
     short = structs.replace(origin, path=PurePath(origin.path).name)
-    return structs.replace(detail, record=structs.replace(detail.record, source=short))
+    logs = tuple(structs.replace(log, path=PurePath(log.path).name) for log in detail.transcript)
+    return structs.replace(detail, record=structs.replace(detail.record, source=short), transcript=logs)
 
 
 def _run_records(source: RunsSource) -> RunRecords:

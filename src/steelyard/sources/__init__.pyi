@@ -96,4 +96,10 @@ from .tables._run_table import (
     choose as choose,
 )
 from .tables._spool import SpillFolder as SpillFolder, free_bytes as free_bytes
-from .tables._transcripts import Transcript as Transcript, located as located, transcript_of as transcript_of
+from .tables._transcripts import (
+    Transcript as Transcript,
+    check_messages_of as check_messages_of,
+    located as located,
+    logs_of as logs_of,
+    transcript_of as transcript_of,
+)

@@ -1,6 +1,7 @@
-"""Show one run, or diff the outputs of two.
+"""Show one run: verdict, transcript, numbers; or diff two.
 
-The metrics of the run are shown with their inputs and sources, then its tests, judgments, calls and output.
+The verdict comes first, with the messages of failed tests and graders. Further options list the steps, the tests, the
+judgments with their reasoning, or every metric with its inputs.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from typing import Literal
 
 from msgspec.structs import replace
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
+from steelyard.option_names import option
 from steelyard.prices import PriceTable, open_price_table
 from steelyard.questions._figure_options import VerdictOptions
-from steelyard.questions._options import PricedRunOptions
+from steelyard.questions._options import PricedRunOptions, ReadOptions
 from steelyard.questions._question import doc, question
 from steelyard.questions._run_input import RecordReader, Runs
 from steelyard.questions._transcripts import entry_named
@@ -23,20 +27,35 @@ from steelyard.questions.explain import explained
 from steelyard.questions.show._answer import (
     PIECE_CHARACTERS as PIECE_CHARACTERS,
     CallCost as CallCost,
+    CheckedPart as CheckedPart,
+    LogPlace as LogPlace,
     OutputDifference as OutputDifference,
     RunDetail as RunDetail,
+    RunDifference as RunDifference,
     RunOutput as RunOutput,
     RunPosition as RunPosition,
     TextPiece as TextPiece,
+    checked_part as checked_part,
     piece_of as piece_of,
 )
 from steelyard.questions.show._page import page as page
+from steelyard.questions.show._run_difference import (
+    NumberPair as NumberPair,
+    StepDifference as StepDifference,
+    StepPair as StepPair,
+    step_difference,
+)
 from steelyard.questions.show._text_difference import text_difference
 from steelyard.records import Missing, Redaction, Run, between
-from steelyard.sources import PlacedRun
+from steelyard.settings import named_path
+from steelyard.sources import PlacedRun, SessionLog, check_messages_of, transcript_of
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """Fields shown in addition to the metrics of a run."""
+
+
+MAX_CHECKS = 1_000
+"""Messages of tests and graders in an answer."""
 
 
 class ShowOptions(VerdictOptions, PricedRunOptions):
@@ -47,9 +66,12 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
         default=None,
     )
     diff: str | None = doc(
-        "Id or unique prefix of the run to diff the output against.",
+        "Run to diff against: id, unique prefix, or file of another run.",
         default=None,
     )
+    tests: bool = doc("Show every test, with the messages of those that failed.", default=False)
+    judges: bool = doc("Show the judgments, with the judges' reasoning.", default=False)
+    numbers: bool = doc("Show every metric with its inputs and sources.", default=False)
     offset: int = doc(
         "First character of the output to show, counted from 0; at most 64,000 characters are shown.", default=0
     )
@@ -58,6 +80,16 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     )
     redact: bool = doc("Redact API keys and tokens.", default=True, local=True)
 
+    def check(self) -> None:
+        """Reject more than one selection of what is shown."""
+        asked = [name for name in SECTIONS if getattr(self, name)]
+        if len(asked) > 1:
+            first, second = (option(name) for name in asked[:2])
+            raise UsageError(f"{first} and {second} cannot be combined", hint=f"remove {second}")
+
+
+SECTIONS: tuple[Literal["tests", "judges", "numbers"], ...] = ("tests", "judges", "numbers")
+
 
 @question(
     ShowOptions,
@@ -65,18 +97,30 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
     all_parts="Show every row of every table.",
     variants={"steps": "show_steps", "step": "show_steps"},
     examples=(
+        {"": "session.jsonl"},
         {"run": "demo-T3-fix-race-01"},
         {"run": "demo-T3-fix-race-01", "diff": "demo-T0-fix-race-01"},
     ),
 )
 def show(runs: Runs, options: ShowOptions) -> RunDetail:
-    """Show one run: its metrics with their sources, its calls, its output, and a diff with another run.
+    """Show one run: its verdict and why, its metrics with their sources, its output, and a diff with another run.
+
+    `show(...).steps()` iterates over its steps.
 
     >>> import steelyard as sy
-    >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}], run="r1")
+    >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}])
     RunDetail(r1: passed, t)
     """
-    return read_records(runs, options).detail(options)
+    records = read_records(runs, options)
+    if options.diff is None or any(id_.startswith(options.diff) for id_ in records.entries):
+        return records.detail(options)
+    other = named_path(options.diff)
+    if not other.exists():
+        return records.detail(options)
+    reader = RecordReader(ReadOptions().reading())
+    found = dict(reader.read([other]))
+    reader.finish()
+    return records.detail(options, base=entry_named(None, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +129,9 @@ class RunRecords:
 
     entries: Mapping[str, PlacedRun]
 
-    def detail(self, options: ShowOptions) -> RunDetail:
-        """Return the details of the run that the options select."""
+    def detail(self, options: ShowOptions, *, base: tuple[str, PlacedRun] | None = None) -> RunDetail:
+        """Return the details of the run that the options select; `base` is another run to diff against."""
+        options.check()
         id_, entry = entry_named(options.run, self.entries)
         redaction = Redaction() if options.redact else None
         profile, price_table = options.outcome_profile(), open_price_table(options.prices)
@@ -101,13 +146,16 @@ class RunRecords:
             numbers=explained(names, entry.run, profile, price_table),
             calls=tuple(_calls(entry.run, price_table)),
             position=self._position(id_),
+            checks=tuple(checked_part(each) for each in islice(check_messages_of(entry, None), MAX_CHECKS)),
+            transcript=tuple(LogPlace(path=log.path, format=log.format, session=log.session) for log in _logs(entry)),
+            section=next((name for name in SECTIONS if getattr(options, name)), "overview"),
         )
         text = _output(entry.run, redaction)
         detail = detail if redaction is None else redaction.tree(detail)
         return replace(
             detail,
             output=None if text is None else piece_of(text, options.offset),
-            difference=None if options.diff is None else self._difference(text, options, redaction),
+            difference=None if options.diff is None else self._difference(id_, entry, options, base),
             redacted=None if redaction is None else redaction.summary or "nothing",
         )
 
@@ -122,22 +170,50 @@ class RunRecords:
         )
 
     def _difference(
-        self, text: str | None, options: ShowOptions, redaction: Redaction | None
-    ) -> OutputDifference | None:
-        id_, entry = entry_named(options.diff, self.entries)
-        other = _output(entry.run, redaction)
-        for name, output in ((options.run, text), (id_, other)):
-            if output is None:
-                hint = "choose a run with an output"
-                raise UsageError(f"run {name!r} has no output to diff", hint=hint)
-        difference = text_difference(other or "", text or "")
-        return OutputDifference(
-            base=id_ if redaction is None else redaction.text(id_),
-            added=difference.added,
-            removed=difference.removed,
-            is_shortest=difference.is_shortest,
-            changes=piece_of(difference.unified, options.diff_offset),
+        self, id_: str, entry: PlacedRun, options: ShowOptions, base: tuple[str, PlacedRun] | None
+    ) -> RunDifference:
+        other_id, other = base or entry_named(options.diff, self.entries)
+        redaction = Redaction() if options.redact else None
+        profile, price_table = options.outcome_profile(), open_price_table(options.prices)
+        names = [*_metrics_of_runs(), *FACTS_SHOWN]
+        both = (explained(names, each.run, profile, price_table) for each in (entry, other))
+        made = RunDifference(
+            base=other_id,
+            numbers=tuple(
+                NumberPair(name=mine.name, unit=mine.unit, value=mine.value, base_value=its.value)
+                for mine, its in zip(*both, strict=True)
+                if mine.value is not None or its.value is not None
+            ),
+            steps=_step_difference(entry, other, redaction),
+            output=_output_difference(_output(entry.run, redaction), _output(other.run, redaction), options),
         )
+        if made.steps is None and made.output is None and id_ != other_id and not made.numbers:
+            raise UsageError(f"runs {id_!r} and {other_id!r} have nothing to diff", hint="pass their logs")
+        return made if redaction is None else redaction.tree(made)
+
+
+def _logs(entry: PlacedRun) -> tuple[SessionLog, ...]:
+    transcript = transcript_of(entry, None)
+    return () if isinstance(transcript, Missing) else transcript.logs
+
+
+def _step_difference(entry: PlacedRun, other: PlacedRun, redaction: Redaction | None) -> StepDifference | None:
+    mine, its = (transcript_of(each, redaction) for each in (entry, other))
+    if isinstance(mine, Missing) or isinstance(its, Missing):
+        return None
+    return step_difference(iter(mine), iter(its))
+
+
+def _output_difference(text: str | None, other: str | None, options: ShowOptions) -> OutputDifference | None:
+    if text is None or other is None:
+        return None
+    difference = text_difference(other, text)
+    return OutputDifference(
+        added=difference.added,
+        removed=difference.removed,
+        is_shortest=difference.is_shortest,
+        changes=piece_of(difference.unified, options.diff_offset),
+    )
 
 
 def _verdict(run: Run) -> str:

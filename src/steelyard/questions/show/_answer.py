@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from steelyard import pages  # its names are imported on first use
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.questions.explain import ExplainedValue
-from steelyard.records import Run
+from steelyard.questions.show._run_difference import NumberPair, StepDifference
+from steelyard.records import CheckMessage, Redaction, Run, SessionStep
+from steelyard.sources import SessionLog, Transcript
 
 if TYPE_CHECKING:
     from steelyard.pages import Page
@@ -57,8 +60,6 @@ def piece_of(text: str, offset: int = 0) -> TextPiece:
 class OutputDifference(Part, frozen=True, kw_only=True):
     """Diff of the output of the run with that of another run."""
 
-    base: str
-    """Id of the other run."""
     added: int
     """Lines only in this run's output."""
     removed: int
@@ -67,6 +68,66 @@ class OutputDifference(Part, frozen=True, kw_only=True):
     """False if the diff is complete but may not be minimal, because the outputs are long."""
     changes: TextPiece
     """Unified diff with context lines."""
+
+
+class RunDifference(Part, frozen=True, kw_only=True):
+    """Differences of the run from another run."""
+
+    base: str
+    """Id of the other run."""
+    numbers: tuple[NumberPair, ...]
+    """Metrics and facts that either run has."""
+    steps: StepDifference | None
+    """None if a run has no steps."""
+    output: OutputDifference | None
+    """None if a run has no output."""
+
+
+class CheckedPart(Part, frozen=True, kw_only=True):
+    """What a test, an assertion or a grader says of its verdict."""
+
+    name: str
+    """Test, assertion or grader."""
+    kind: Literal["test", "grader"]
+    passed: bool | None
+    """None if it gives a score alone."""
+    score: float | None
+    text: str
+    """Message of the failure, or reasoning of the grader."""
+    where: str | None
+    """File and line."""
+
+    @property
+    def assertion(self) -> str:
+        """The line that says what failed."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        raised = [line.removeprefix("E").strip() for line in lines if line.startswith("E  ")]
+        named = [line for line in lines if "Error" in line or line.startswith("assert")]
+        return (raised or named or lines or [self.name])[0]
+
+
+def checked_part(message: CheckMessage) -> CheckedPart:
+    """Return the message for an answer."""
+    where = message.source_path
+    if where is not None and message.source_line is not None:
+        where = f"{where}:{message.source_line}"
+    return CheckedPart(
+        name=message.name,
+        kind=message.kind,
+        passed=message.passed,
+        score=message.score,
+        text=message.text,
+        where=where,
+    )
+
+
+class LogPlace(Part, frozen=True, kw_only=True):
+    """A file with steps of the run."""
+
+    path: str
+    format: str
+    session: str | None
+    """Id of the session in the file."""
 
 
 class CallCost(Part, frozen=True, kw_only=True):
@@ -111,8 +172,14 @@ class RunDetail(Answer, frozen=True, kw_only=True):
     calls: tuple[CallCost, ...]
     output: TextPiece | None = None
     """None if the run has no output."""
-    difference: OutputDifference | None = None
+    checks: tuple[CheckedPart, ...] = ()
+    """Messages of failed tests, and reasoning of assertions and graders, as the files of the run state them."""
+    transcript: tuple[LogPlace, ...] = ()
+    """Files with its steps."""
+    difference: RunDifference | None = None
     """None if no other run was named."""
+    section: Literal["overview", "tests", "judges", "numbers"] = "overview"
+    """What the page shows."""
     redacted: str | None = None
     """Number of redacted keys and tokens by kind; None if redaction is off."""
 
@@ -120,6 +187,17 @@ class RunDetail(Answer, frozen=True, kw_only=True):
     def about(self) -> str:
         """Run, verdict and task."""
         return f"{self.run}: {self.verdict}, {self.record.task}"
+
+    @property
+    def failures(self) -> tuple[CheckedPart, ...]:
+        """What did not pass."""
+        return tuple(each for each in self.checks if each.passed is False)
+
+    def steps(self) -> Iterator[SessionStep]:
+        """Iterate over the steps of the run: messages, tool calls and their results, errors."""
+        logs = [SessionLog(each.path, each.format, each.session) for each in self.transcript]
+        if logs:
+            yield from Transcript([logs], None if self.redacted is None else Redaction())
 
     def number(self, name: str) -> float | None:
         """Return the metric or fact of that name; None if it is missing."""

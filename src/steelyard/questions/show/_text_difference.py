@@ -43,7 +43,7 @@ def text_difference(a: str, b: str) -> TextDifference:
     '@@ -1,2 +1,2 @@\n x\n-y\n+z'
     """
     lines_a, lines_b = a.splitlines(), b.splitlines()
-    blocks = _joined(_blocks(lines_a, lines_b))
+    blocks = line_blocks(lines_a, lines_b)
     changed = [block for block in blocks if not block.is_equal]
     return TextDifference(
         added=sum(block.b_end - block.b_start for block in changed),
@@ -51,6 +51,11 @@ def text_difference(a: str, b: str) -> TextDifference:
         is_shortest=max(len(lines_a), len(lines_b)) <= AT_ONCE,
         unified="\n".join(_unified(blocks, lines_a, lines_b)),
     )
+
+
+def line_blocks(lines_a: Sequence[str], lines_b: Sequence[str]) -> list[Block]:
+    """Return the equal and unequal blocks of lines, in order."""
+    return _joined(_blocks(lines_a, lines_b))
 
 
 def _blocks(lines_a: Sequence[str], lines_b: Sequence[str]) -> Iterator[Block]:

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
-from steelyard.records import Finding, Rejected, Run, SessionStep
+from steelyard.records import CheckMessage, Finding, Rejected, Run, SessionStep
 
 Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"]
 FormatKind = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
@@ -185,6 +185,8 @@ class LogFormat:
     steps: Callable[[Path, str | None], Iterator[SessionStep | Rejected]] | None = None
     """Yields the steps of the session with this id in the file, lazily; of the only one, or of all, for None. None in
     a format that states numbers and no messages."""
+    check_messages: Callable[[Path, str | None], Iterator[CheckMessage]] | None = None
+    """Yields what tests, assertions and graders say of the run with this id: why it failed, or the reasoning."""
     quotes_texts: bool = False
     """Whether the texts of steps are JSON strings of the file, so that a word that is not in the file is in no step."""
     family: str = ""

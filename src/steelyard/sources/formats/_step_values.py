@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from steelyard.files import numbered_lines, recovered
+from steelyard.files import numbered_lines, open_file, recovered
 from steelyard.records import (
     JSON_ERRORS,
     TOKEN_KINDS,
@@ -102,6 +102,22 @@ def decoded_lines(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tupl
             for item in recovered(path, number, line, decoder, error):
                 if not isinstance(item, Finding):
                     yield item
+
+
+MAX_TEXT_BYTES = 1 << 20
+"""How much of a file of text is shown."""
+
+
+def text_of_file(path: Path) -> str | None:
+    """The text of a file next to a log; None if there is none. A link is not followed, as an agent may have made it."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        with open_file(path) as file:
+            text = file.read(MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    return text if text.strip() else None
 
 
 def added(before: Usage | None, now: Usage) -> Usage:

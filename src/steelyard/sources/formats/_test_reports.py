@@ -13,6 +13,8 @@ from steelyard.sources.formats._log_format import LogFormat, RunPart, head_of
 from steelyard.sources.formats._run_values import outcome_of, run_from
 
 MAX_TESTS = 1_000_000
+MAX_MESSAGES = 1_000
+"""Failed tests whose messages are read."""
 
 
 def report_part(

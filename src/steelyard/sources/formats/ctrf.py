@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from steelyard.files import count, document
-from steelyard.records import moment, sum_in_order
+from steelyard.records import CheckMessage, bounded_check_text, moment, sum_in_order
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.sources.formats._stated_figures import stated_count
-from steelyard.sources.formats._test_reports import report_part
+from steelyard.sources.formats._test_reports import MAX_MESSAGES, report_part
 
 NAME = "ctrf"
 MILLISECONDS_FROM = 1e11
@@ -32,6 +32,8 @@ class Test(msgspec.Struct):
     name: str
     status: str
     duration: float | None = None
+    message: Any = None  # Any: text, as the next
+    trace: Any = None
 
 
 class Summary(msgspec.Struct):
@@ -89,6 +91,15 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield from stated_count(str(path), what, stated=stated, listed=number)
 
 
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:  # noqa: ARG001 # a file is of one run
+    """Yield the messages of the tests that did not pass."""
+    failed = [test for test in document(path, _REPORT).results.tests if test.status in ("failed", "other")]
+    for test in failed[:MAX_MESSAGES]:
+        text = bounded_check_text(*(part for part in (test.message, test.trace) if isinstance(part, str)))
+        if text:
+            yield CheckMessage(name=test.name, kind="test", passed=False, text=text)
+
+
 def _seconds(results: Results) -> float | None:
     start, stop = results.summary.start, results.summary.stop
     durations = [test.duration for test in results.tests if test.duration is not None]
@@ -105,4 +116,5 @@ FORMAT = LogFormat(
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,
+    check_messages=check_messages,
 )

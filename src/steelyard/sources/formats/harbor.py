@@ -12,12 +12,14 @@ from steelyard.files import document, label, number
 from steelyard.records import (
     Amount,
     Call,
+    CheckMessage,
     Conditions,
     Count,
     Failure,
     FailureCause,
     Finding,
     Usage,
+    bounded_check_text,
     moment,
     sum_in_order,
 )
@@ -32,6 +34,7 @@ from steelyard.sources.formats._run_values import (
     token_contradiction,
 )
 from steelyard.sources.formats._stated_figures import stated_accuracy
+from steelyard.sources.formats._step_values import text_of_file
 
 NAME = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (
@@ -253,6 +256,14 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield _part(document(path, _TRIAL).with_steps(), path)
 
 
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:  # noqa: ARG001 # a file holds one
+    """Yield what the verifier printed, of a trial that did not pass."""
+    if "n_total_trials" in head_of(path).shape or _passed(document(path, _TRIAL).verifier_result):
+        return
+    if text := text_of_file(path.parent / "verifier" / "test-stdout.txt"):
+        yield CheckMessage(name="verifier", kind="test", passed=False, text=bounded_check_text(text))
+
+
 def _part(trial: Trial, path: Path) -> RunPart:
     result = trial.agent_result or AgentResult()
     usage = None
@@ -399,5 +410,6 @@ FORMAT = LogFormat(
     yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "fields from the agent's logs and reports"),
     recognizes=recognizes,
     read=read,
+    check_messages=check_messages,
     holds_no_run=holds_no_run,
 )

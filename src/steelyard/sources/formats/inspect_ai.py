@@ -14,6 +14,7 @@ from steelyard.records import (
     JSON_ERRORS,
     Amount,
     Call,
+    CheckMessage,
     Conditions,
     Count,
     Failure,
@@ -22,6 +23,7 @@ from steelyard.records import (
     SessionStep,
     Usage,
     add_usage,
+    bounded_check_text,
     first_and_last,
     moment,
     sum_of_known,
@@ -73,6 +75,7 @@ class Score(msgspec.Struct):
     """A scorer's verdict."""
 
     value: Any = None  # Any: a letter, a flag, a number or an object
+    explanation: Any = None  # Any: text
 
 
 class ToolCall(msgspec.Struct):
@@ -350,6 +353,7 @@ class StepSample(msgspec.Struct, kw_only=True):
     events: list[dict[str, Any]] = []  # Any: JSON values
     error: ErrorInfo | None = None
     limit: ErrorInfo | None = None
+    scores: dict[str, Score] | None = None
 
 
 class StepLog(msgspec.Struct, kw_only=True):
@@ -365,12 +369,33 @@ _STEP_LOG = msgspec.json.Decoder(StepLog)
 
 def steps(path: Path, session: str | None) -> Iterator[StepItem]:
     """Yield the steps of a sample: its messages, with the times and tokens that the events state of them."""
+    for sample in _step_samples(path, session):
+        yield from [sample] if isinstance(sample, Rejected) else _sample_steps(sample)
+
+
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:
+    """Yield the explanations of the scorers."""
+    for sample in _step_samples(path, session):
+        scores = {} if isinstance(sample, Rejected) else sample.scores or {}
+        for at, (scorer, score) in enumerate(scores.items()):
+            passed, rate = _verdict({scorer: score})
+            if isinstance(score.explanation, str) and score.explanation.strip():
+                yield CheckMessage(
+                    name=scorer,
+                    kind="grader",
+                    passed=passed if at == 0 else None,  # the first one decides
+                    score=rate,
+                    text=bounded_check_text(score.explanation),
+                )
+
+
+def _step_samples(path: Path, session: str | None) -> Iterator[StepSample | Rejected]:
     if not beginning_of(path).startswith(b"PK"):
         log = document(path, _STEP_LOG)
         for raw in log.samples:
             named = decoded(raw, _SAMPLE_NAME)
             if session in (None, f"{_group(log)}/{named.id}/{named.epoch}"):
-                yield from _sample_steps(decoded(raw, _STEP_SAMPLE))
+                yield decoded(raw, _STEP_SAMPLE)
         return
     with ZipLog(path) as archive:
         group = _group(_header(archive, path))
@@ -382,7 +407,7 @@ def steps(path: Path, session: str | None) -> Iterator[StepItem]:
                     yield Rejected(path=f"{path}!/{name}", reason=problem(error))
                     continue
                 if session in (None, f"{group}/{sample.id}/{sample.epoch}"):
-                    yield from _sample_steps(sample)
+                    yield sample
 
 
 class SampleName(msgspec.Struct):
@@ -487,4 +512,5 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    check_messages=check_messages,
 )

@@ -14,16 +14,18 @@ from xml.parsers import expat
 
 from steelyard.errors import NESTED_TOO_DEEPLY, InputLimitError, UnreadableFileError
 from steelyard.files import file_chunks
-from steelyard.records import Finding, moment
+from steelyard.records import CheckMessage, Finding, bounded_check_text, moment
 from steelyard.settings import MAX_NESTING, XML_TOKEN_BYTES
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.sources.formats._stated_figures import stated_count
-from steelyard.sources.formats._test_reports import MAX_TESTS, report_part
+from steelyard.sources.formats._test_reports import MAX_MESSAGES, MAX_TESTS, report_part
 
 NAME = "junit"
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
 """What runners that mark a test in an attribute alone, as GoogleTest does, write for one that did not run."""
 NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
+MAX_TEXT = 1 << 20
+"""Characters of a failure that are read."""
 _SUITE = re.compile(rb"<(?:[\w.-]+:)?testsuites?(?:[\s/>]|$)")
 
 
@@ -160,24 +162,7 @@ def _after_declaration(text: bytes) -> bytes:
 def read(path: Path) -> Iterator[ReadItem]:
     """The tests of the report."""
     cases = Cases(path)
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    if hasattr(parser, "SetReparseDeferralEnabled"):  # deferred, its position would be unknown; older ones never defer
-        parser.SetReparseDeferralEnabled(False)
-    parser.StartElementHandler = cases.start
-    parser.EndElementHandler = cases.end
-    parser.EntityDeclHandler = cases.reject
-    try:
-        fed = 0
-        for chunk in file_chunks(path):
-            parser.Parse(chunk, False)  # expat takes no keywords
-            fed += len(chunk)
-            if fed - parser.CurrentByteIndex > XML_TOKEN_BYTES.most:
-                raise XML_TOKEN_BYTES.passed(f"{path}:{parser.CurrentLineNumber}")
-        parser.Parse(b"", True)
-    except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
-        line = parser.CurrentLineNumber
-        raise UnreadableFileError(f"{path}:{line}", f"not XML: {error}") from error
+    _parse(cases, expat.ParserCreate())
     seconds = cases.seconds if cases.timed else None
     ended = cases.started + timedelta(seconds=seconds) if cases.started and seconds is not None else None
     yield report_part(
@@ -194,6 +179,73 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield from cases.contradictions()
 
 
+def _parse(cases: Cases, parser: expat.XMLParserType) -> None:
+    parser.buffer_text = True
+    if hasattr(parser, "SetReparseDeferralEnabled"):  # deferred, its position would be unknown; older ones never defer
+        parser.SetReparseDeferralEnabled(False)
+    parser.StartElementHandler = cases.start
+    parser.EndElementHandler = cases.end
+    parser.EntityDeclHandler = cases.reject
+    path = cases.path
+    try:
+        fed = 0
+        for chunk in file_chunks(path):
+            parser.Parse(chunk, False)  # expat takes no keywords
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > XML_TOKEN_BYTES.most:
+                raise XML_TOKEN_BYTES.passed(f"{path}:{parser.CurrentLineNumber}")
+        parser.Parse(b"", True)
+    except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
+        line = parser.CurrentLineNumber
+        raise UnreadableFileError(f"{path}:{line}", f"not XML: {error}") from error
+
+
+class FailedCases(Cases):
+    """Collects the texts of the cases that did not pass."""
+
+    def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
+        super().__init__(path)
+        self.parser = parser
+        self.messages: list[CheckMessage] = []
+        self.parts: list[str] = []
+        self.length = 0
+        self.line = 0
+        parser.CharacterDataHandler = self.text
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """A tag opens."""
+        super().start(tag, attributes)
+        if self.open[-1] in ("failure", "error") and self.case is not None and not self.parts:
+            self.line = self.parser.CurrentLineNumber
+            self.parts, self.length = [attributes.get("message") or attributes.get("type") or "", ""], 0
+
+    def text(self, text: str) -> None:
+        """Text of an element."""
+        if self.parts and self.open[-1] in ("failure", "error") and self.length < MAX_TEXT:
+            self.parts[1] += text[: MAX_TEXT - self.length]
+            self.length += len(text)
+
+    def end(self, tag: str) -> None:
+        """A tag closes."""
+        if self.open[-1] == "testcase" and self.parts:
+            if len(self.messages) < MAX_MESSAGES:
+                text = bounded_check_text(*self.parts)
+                name = self.case or "unnamed"
+                self.messages.append(
+                    CheckMessage(name=name, kind="test", passed=False, text=text, source_line=self.line)
+                )
+            self.parts = []
+        super().end(tag)
+
+
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:  # noqa: ARG001 # a file is of one run
+    """Yield the messages of the tests that did not pass."""
+    parser = expat.ParserCreate()
+    cases = FailedCases(path, parser)
+    _parse(cases, parser)
+    yield from cases.messages
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="JUnit XML test reports",
@@ -201,4 +253,5 @@ FORMAT = LogFormat(
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,
+    check_messages=check_messages,
 )

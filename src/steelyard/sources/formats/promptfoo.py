@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import decoded, document, label, problem, records
+from steelyard.files import amount, decoded, document, label, problem, records
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
+    CheckMessage,
     Count,
     DecodeError,
     Failure,
@@ -29,6 +30,7 @@ from steelyard.records import (
     Run,
     SessionStep,
     Usage,
+    bounded_check_text,
     moment,
 )
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
@@ -108,7 +110,7 @@ class Row(msgspec.Struct, rename="camel"):
     latency_ms: Amount | None = None
     token_usage: Tokens | None = None
     error: Any = None  # Any: text, also of an assertion that did not hold
-    grading_result: Any = None  # Any: only whether there is one
+    grading_result: Any = None  # Any: an object with a reason
     provider: Provider | str | None = None
     prompt: Prompt | None = None
     vars: dict[str, Any] | None = None  # Any: the user's own values
@@ -224,13 +226,38 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
     """Yield the steps of a row: its prompt, its answer or error, and the assertions that failed."""
+    for item in _chosen_rows(path, session):
+        yield from [item] if isinstance(item, Rejected) else _row_steps(item[1], item[0])
+
+
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:
+    """Yield the reasons of the assertions of a row."""
+    for item in _chosen_rows(path, session):
+        graded = None if isinstance(item, Rejected) else item[1].grading_result
+        if isinstance(graded, dict):
+            parts = graded.get("componentResults")
+            own = [each for each in parts if isinstance(each, dict)] if isinstance(parts, list) else []
+            for number, each in enumerate(own or [graded], start=1):
+                assertion, reason, score = each.get("assertion"), each.get("reason"), amount(each.get("score"))
+                kind = assertion.get("type") if isinstance(assertion, dict) else None
+                if isinstance(reason, str) and reason.strip():
+                    yield CheckMessage(
+                        name=label(kind) or f"assertion {number}",
+                        kind="grader",
+                        passed=each["pass"] if isinstance(each.get("pass"), bool) else None,
+                        score=score if score is not None and 0 <= score <= 1 else None,
+                        text=bounded_check_text(reason),
+                        source_line=item[0] if isinstance(item, tuple) else None,
+                    )
+
+
+def _chosen_rows(path: Path, session: str | None) -> Iterator[tuple[int | None, Row] | Rejected]:
+    """The rows with this id, each with its line."""
     layout = _layout(head_of(path))
     if layout == "lines":
         for item in decoded_lines(path, _ROW):
-            if isinstance(item, Rejected):
+            if isinstance(item, Rejected) or session in (None, item[1].id, f"#{item[0]}"):
                 yield item
-            elif session in (None, item[1].id, f"#{item[0]}"):
-                yield from _row_steps(item[1], item[0])
         return
     if layout == "list":
         rows = document(path, _LIST)
@@ -242,7 +269,7 @@ def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
         except JSON_ERRORS:
             continue  # `read` reports it
         if session in (None, row.id):
-            yield from _row_steps(row, None)
+            yield None, row
 
 
 def _row_steps(row: Row, number: int | None) -> Iterator[SessionStep]:
@@ -421,4 +448,5 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     steps=steps,
+    check_messages=check_messages,
 )

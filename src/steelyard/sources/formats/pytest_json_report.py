@@ -9,15 +9,28 @@ from typing import Any
 import msgspec
 
 from steelyard.files import count, document
-from steelyard.records import Amount, moment
+from steelyard.records import Amount, CheckMessage, bounded_check_text, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.sources.formats._stated_figures import stated_count
-from steelyard.sources.formats._test_reports import report_part
+from steelyard.sources.formats._test_reports import MAX_MESSAGES, report_part
 
 NAME = "pytest-json-report"
 FAILED_COLLECTION = frozenset({"failed", "error"})
 COUNTED = ("passed", "failed", "error")
 """Outcomes whose number the summary states, if there are any."""
+
+
+class Crash(msgspec.Struct):
+    """Where a phase failed."""
+
+    message: Any = None  # Any: text
+
+
+class Phase(msgspec.Struct):
+    """Setup, call or teardown of a test."""
+
+    crash: Crash | None = None
+    longrepr: Any = None  # Any: text
 
 
 class Test(msgspec.Struct):
@@ -27,6 +40,10 @@ class Test(msgspec.Struct):
 
     nodeid: str
     outcome: str
+    setup: Phase | None = None
+    call: Phase | None = None
+    teardown: Phase | None = None
+    longrepr: Any = None  # Any: text, of a module that could not be collected
 
 
 class Report(msgspec.Struct):
@@ -70,6 +87,20 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield from stated_count(str(path), f"tests {outcome}", stated=stated, listed=len(by_outcome.get(outcome, [])))
 
 
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:  # noqa: ARG001 # a file is of one run
+    """Yield the messages of the tests that did not pass."""
+    report = document(path, _REPORT)
+    broken = [test for test in report.collectors if test.outcome in FAILED_COLLECTION]
+    failed = [test for test in report.tests if test.outcome in FAILED_COLLECTION]
+    for test in (*broken, *failed)[:MAX_MESSAGES]:
+        phases = [phase for phase in (test.setup, test.call, test.teardown) if phase is not None]
+        crashes = [phase.crash.message for phase in phases if phase.crash is not None]
+        parts = [*crashes, *(phase.longrepr for phase in phases), test.longrepr]
+        text = bounded_check_text(*(part for part in parts if isinstance(part, str)))
+        if text:
+            yield CheckMessage(name=test.nodeid, kind="test", passed=False, text=text)
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="pytest-json-report",
@@ -77,4 +108,5 @@ FORMAT = LogFormat(
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,
+    check_messages=check_messages,
 )

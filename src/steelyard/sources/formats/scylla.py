@@ -29,6 +29,7 @@ from steelyard.records import (
     Outcome,
     Rejected,
     Usage,
+    bounded_check_text,
     exact_mean,
     moment,
 )
@@ -60,6 +61,7 @@ class Judge(msgspec.Struct):
     score: float | None = None
     passed: bool | None = None
     is_valid: bool | None = None
+    reasoning: Any = None  # Any: text
     criteria_scores: dict[str, Any] | None = None  # Any: judges write "N/A" where a number should be
 
 
@@ -263,7 +265,11 @@ def _judgment(judge: Judge) -> Judgment | None:
         if label(name) and isinstance(line, dict) and _points(line.get("achieved"), line.get("max"))
     )
     return Judgment(
-        judge=label(judge.model), weighted_score=judge.score, passed=judge.passed, criteria=criteria or None
+        judge=label(judge.model),
+        weighted_score=judge.score,
+        passed=judge.passed,
+        criteria=criteria or None,
+        reasoning=bounded_check_text(judge.reasoning) or None if isinstance(judge.reasoning, str) else None,
     )
 
 

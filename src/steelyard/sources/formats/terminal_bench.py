@@ -11,10 +11,25 @@ import msgspec
 
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label
-from steelyard.records import Amount, Count, Failure, FailureCause, Finding, TestResults, Usage, moment
+from steelyard.records import (
+    Amount,
+    CheckMessage,
+    Count,
+    Failure,
+    FailureCause,
+    Finding,
+    Rejected,
+    SessionStep,
+    StepRole,
+    TestResults,
+    Usage,
+    bounded_check_text,
+    moment,
+)
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.sources.formats._run_values import conditions_from, outcome_of, run_from
 from steelyard.sources.formats._stated_figures import stated_accuracy, stated_count, stated_pass_at_k
+from steelyard.sources.formats._step_values import text_of_file
 
 NAME = "terminal-bench"
 CAUSES: dict[str, FailureCause] = {
@@ -94,6 +109,53 @@ def read(path: Path) -> Iterator[ReadItem]:
     yield from _stated(results, path)
 
 
+def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
+    """Yield the prompts and answers that the harness kept, else what the terminal showed at the end."""
+    for folder in _trial_folders(path, session):
+        found = False
+        for step in _episode_steps(folder):
+            found = True
+            yield step
+        if not found and not (folder / "sessions" / "agent.cast").is_file():
+            text = text_of_file(folder / "panes" / "post-agent.txt")
+            if text:
+                yield SessionStep(kind="tool_result", role="tool", result=text)
+
+
+def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:
+    """Yield what the tests printed, of a trial that is not resolved."""
+    for folder in _trial_folders(path, session, is_unresolved=True):
+        if text := text_of_file(folder / "panes" / "post-test.txt"):
+            yield CheckMessage(name="tests", kind="test", passed=False, text=bounded_check_text(text))
+
+
+def _trial_folders(path: Path, session: str | None, *, is_unresolved: bool = False) -> Iterator[Path]:
+    whole = "results" in head_of(path).shape
+    run = None if not whole else _metadata(path.parent).run_id
+    for trial in document(path, _RESULTS).results if whole else [document(path, _TRIAL)]:
+        folder = path.parent / trial.task_id / trial.trial_name if whole else path.parent
+        known = _id(trial, _metadata(path.parent.parent.parent).run_id if not whole else run)
+        if session in (None, known) and not (is_unresolved and trial.is_resolved):
+            yield folder
+
+
+def _episode_steps(folder: Path) -> Iterator[SessionStep]:
+    """Yield the steps of `agent-logs/episode-N`, as the harness's own agents write them."""
+    episodes = [each for each in (folder / "agent-logs").glob("episode-*") if each.name[8:].isdigit()]
+    for episode in sorted(episodes, key=lambda each: int(each.name[8:][:9])):
+        for name, role in EPISODE_FILES:
+            text = text_of_file(episode / name)
+            if text:
+                yield SessionStep(kind="message", role=role, text=text)
+
+
+EPISODE_FILES: tuple[tuple[str, StepRole], ...] = (
+    ("prompt.txt", "user"),
+    ("response.txt", "assistant"),
+    ("response.json", "assistant"),
+)
+
+
 def _metadata(folder: Path) -> Metadata:
     """Return the content of run_metadata.json; a run without one, or with a broken one, is still a run."""
     path = folder / "run_metadata.json"
@@ -120,7 +182,7 @@ def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> RunPart:
             "passed": "unknown" if trial.is_resolved is None else "reported",
             "tests": "reported" if trial.parser_results else None,
         },
-        id=label(trial.id) or label(trial.uuid) or f"{about.run_id}/{trial.trial_name}"[:1024],
+        id=_id(trial, about.run_id),
         experiment=label(about.run_id),
         task=label(trial.task_id),
         agent=label(about.agent_name),
@@ -137,6 +199,10 @@ def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> RunPart:
         tests=_tests(trial.parser_results),
     )
     return RunPart(run=run, path=str(path), role="owner", owns=str(owns))
+
+
+def _id(trial: Trial, run: str | None) -> str:
+    return label(trial.id) or label(trial.uuid) or f"{run}/{trial.trial_name}"[:1024]
 
 
 def _usage(trial: Trial) -> tuple[Usage | None, Literal["reported", "unknown"]]:
@@ -192,4 +258,6 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    steps=steps,
+    check_messages=check_messages,
 )

@@ -132,9 +132,12 @@ class RunDraft:
 
 
 def _logs_of(part: RunPart) -> list[SessionLog]:
-    """Return the file of the part, if its format shows steps."""
+    """Return the file of the part, if its format shows steps, or messages of checks."""
     name = part.run.source.format if part.run.source else None
-    if name is None or log_format_named(name).steps is None:
+    if name is None:
+        return []
+    declared = log_format_named(name)
+    if declared.steps is None and declared.check_messages is None:
         return []
     session = part.run.id or (None if part.line is None else f"#{part.line}")
     return [SessionLog(part.path, name, session, len(part.run.calls or ()))]
