@@ -607,3 +607,11 @@ def test_token_columns_of_a_narrow_table_add_up(tmp_path: Path) -> None:
         heading = " ".join(done.stdout.split("─")[0].split())
         seen = [name.split("_")[0] in heading for name in TOKEN_KINDS]
         assert all(seen) or not any(seen), width
+
+
+@pytest.mark.parametrize("costs", [[0.1] * 5_000, [0.1, 0.2, 0.3, 1e-9] * 1_100, [None, 0.7, None], [2.5]])
+def test_usage_adds_costs_exactly(costs: list[float | None]) -> None:
+    found = sy.usage([sy.Run(task="t", agent="a", id=str(place), cost_usd=cost) for place, cost in enumerate(costs)])
+    expected = float(sum(Fraction(cost) for cost in costs if cost is not None))
+    assert found.total.cost_usd == expected
+    assert [group.cost_usd for group in found.groups] == [expected]

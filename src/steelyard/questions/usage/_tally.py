@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import date, datetime
 from fractions import Fraction
-from math import isclose
+from math import isclose, lcm
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -109,7 +109,8 @@ def _exact(part: Charge) -> int | Fraction | None:
 
 def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | None], str | None]:
     """The stated cost divided as the calls state theirs, else by their prices; else all of it in the first part."""
-    stated = Fraction(usd) * PICO_PER_USD
+    numerator, denominator = usd.as_integer_ratio()
+    stated = Fraction(numerator * PICO_PER_USD, denominator)
     if len(parts) == 1:
         return [stated], None
     by_calls = [_stated_by(part.calls) for part in parts]
@@ -151,8 +152,8 @@ class _Outside(NamedTuple):
 _UNDATED = "undated"
 MAX_WAITING = 4096
 """Enough to be added quickly, and few enough to be held for many groups."""
-
-
+MAX_BITS = 2_000
+"""Of the common denominator of costs; stated costs have powers of 2, shares of them may have any denominators."""
 MAX_RUN_COSTS = 1_000
 """Different costs of runs that an answer lists; more are rounded to three significant digits."""
 
@@ -205,6 +206,8 @@ class _Cell(msgspec.Struct):
     runs_without_usage: int = 0
     waiting: list[Usage] = []
     """Tokens that are not added yet: many at once take a fifth of the time."""
+    waiting_costs: list[Amount] = []
+    """Costs that are not added yet, for the same reason."""
 
     def add(self, entry: UsageEntry) -> None:
         """What a run used in this group, or a part of it."""
@@ -213,8 +216,8 @@ class _Cell(msgspec.Struct):
         if entry.usage is not None:
             self.waiting.append(entry.usage)
         if entry.pico is not None:
-            self.pico = entry.pico if self.pico is None else self.pico + entry.pico
-        if len(self.waiting) >= MAX_WAITING:
+            self.waiting_costs.append(entry.pico)
+        if len(self.waiting) >= MAX_WAITING or len(self.waiting_costs) >= MAX_WAITING:
             self.settle()
 
     def settle(self) -> None:
@@ -223,6 +226,9 @@ class _Cell(msgspec.Struct):
             used = sum_columns(usage_columns(self.waiting))
             self.waiting.clear()
             self._add_tokens(kinds_of(used), used.total if used.total_tokens is None else used.total_tokens)
+        if self.waiting_costs:
+            self.pico = _sum([self.pico, *self.waiting_costs])
+            self.waiting_costs.clear()
 
     def add_run(self, doubts: _Doubts) -> None:
         """Add one run, and count it if its cost is doubtful."""
@@ -493,9 +499,19 @@ _NOTES = {
 
 
 def _sum(amounts: Sequence[Amount]) -> Amount:
-    """The sum of those that are known; None where none is."""
+    """The sum of those that are known; None where none is. Many fractions are added over one denominator.
+
+    >>> from fractions import Fraction
+    >>> _sum([Fraction(1, 2), None, 3, Fraction(1, 8)])
+    Fraction(29, 8)
+    """
     known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known else None
+    if len(known) < 2:
+        return known[0] if known else None
+    common = lcm(*{amount.denominator for amount in known})
+    if common == 1 or common.bit_length() > MAX_BITS:
+        return sum(known)
+    return Fraction(sum([amount.numerator * (common // amount.denominator) for amount in known]), common)
 
 
 def _usd(pico: int | Fraction) -> float | None:
