@@ -21,7 +21,7 @@ import numpy as np
 
 from steelyard.questions.speedup import SpeedupResult
 from steelyard.questions.speedup._benchmark_table import IMPLAUSIBLE, Attempt, Side, table_of
-from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._inputs import speedup_constants
 from steelyard.questions.speedup._summary import speedups_of
 from steelyard.records import BenchmarkPlace, TimingStatus, place_of
 
@@ -186,7 +186,7 @@ def thrifty_twin(tasks: list[PlainTask]) -> list[Payload]:
 
 def without_intervals(attempts: list[Attempt]) -> SpeedupResult:
     """What `steelyard speedup --interval none` answers: the specification's payload and every other figure."""
-    return speedups_of(attempts, SpeedupConstants(), intervals=False).result(many=True)
+    return speedups_of(attempts, speedup_constants(), intervals=False).result(many=True)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Seconds, Any]:
@@ -248,7 +248,7 @@ def main() -> None:
     del our_payloads, expected
     thrifty, _ = best(thrifty_twin, lambda: plain, rounds=ROUNDS)
     plain.clear()
-    full, _ = timed(lambda: speedups_of(unread(attempts), SpeedupConstants()).result(many=True).to_dict())
+    full, _ = timed(lambda: speedups_of(unread(attempts), speedup_constants()).result(many=True).to_dict())
     rows = (
         ("plain Python, agent by agent, no intervals", slow),
         ("plain Python, baselines once for all agents", thrifty),

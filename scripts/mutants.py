@@ -10,7 +10,9 @@ survived, and one whose text no longer stands in its file exactly once is an err
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -110,6 +112,9 @@ def _listed() -> list[Mutant]:
 def _copy(place: Path) -> Path:
     """The checkout without what tools left in it."""
     shutil.copytree(ROOT, place / "checkout", ignore=LEFT_OUT)
+    # Tests write no compiled modules. Those with the hash of their source are used for all files but the changed one.
+    by_hash = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(place / "checkout" / "src", quiet=2, invalidation_mode=by_hash)
     return place / "checkout"
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from steelyard.errors import ProfileError
-from steelyard.profiles import Profile, load_profile, profile_text, shipped_profiles
+from steelyard.profiles import FindingLimits, Profile, load_profile, profile_text, shipped_profiles
 
 
 def numbers_in(values: Any, *place: Any) -> Iterator[tuple[Any, ...]]:
@@ -86,3 +86,8 @@ def test_a_profile_that_extends_another_keeps_what_it_does_not_name(tmp_path: Pa
     assert len(parent.constants) > 1
     assert load_profile(str(own)).constants == parent.constants | {"pass_weight": 0.9}
     assert load_profile(str(own)).grades == parent.grades
+
+
+@pytest.mark.parametrize("name", shipped_profiles())
+def test_finding_limits_of_built_in_profiles_are_the_defaults(name: str) -> None:
+    assert load_profile(name).findings == FindingLimits()

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, share_of
 from steelyard.questions.speedup._benchmark_table import Attempt, Side, table_of
-from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._inputs import speedup_constants
 from steelyard.questions.speedup._measures import speedup_intervals_of
 from steelyard.questions.speedup._summary import _over_tasks
 from steelyard.records import BenchmarkPlace
@@ -51,7 +51,7 @@ def benchmarks(logs: Logs) -> Simulation:
     def run(random: np.random.Generator, trials: int) -> float:
         before, after = (_side(np.exp(logs(random, trials))) for _ in range(2))
         table = table_of([Attempt(task="t", agent="a:m", nop=before, oracle=before, side=after)])
-        found = speedup_intervals_of(table, SpeedupConstants()).speedup
+        found = speedup_intervals_of(table, speedup_constants()).speedup
         return float(np.mean((found.low <= 0) & (found.high >= 0)))
 
     return run
@@ -76,7 +76,7 @@ def advantage(tasks: int, *, factor: float) -> Simulation:
     def run(random: np.random.Generator, trials: int) -> float:
         def once() -> bool:
             logs = random.normal(0, 0.1, tasks) + np.log(factor) * (random.random(tasks) < 0.05)
-            interval = _over_tasks(float(logs.mean()), logs.tolist(), SpeedupConstants())
+            interval = _over_tasks(float(logs.mean()), logs.tolist(), speedup_constants())
             return interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
 
         return share_of(trials, once)

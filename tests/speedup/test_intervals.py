@@ -14,7 +14,7 @@ from scipy import stats
 
 from steelyard import metrics
 from steelyard.questions.speedup._benchmark_table import Attempt, BenchmarkTable, Side, pooled, side_of, table_of
-from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._inputs import SpeedupConstants, speedup_constants
 from steelyard.questions.speedup._measures import (
     LogIntervals,
     bootstrap_weights,
@@ -63,7 +63,7 @@ def coverage(before: Shape, after: Shape, sizes: tuple[int, int], method: str, b
     random = np.random.default_rng(11)
     nop, agent = columns(before(random, (benchmarks, sizes[0]))), columns(0.5 * after(random, (benchmarks, sizes[1])))
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    found = sampling_intervals(table, SpeedupConstants(interval_method=method))
+    found = sampling_intervals(table, speedup_constants(interval_method=method))
     truth = math.log(2)
     if before is not after:
         truth += true_log_median(before) - true_log_median(after)
@@ -188,7 +188,7 @@ def test_the_result_says_what_samples_were_taken_as() -> None:
         assert entries["a.time_x"]["samples"] == expected
     processes = process_side(drawn(random, 6))
     table = table_of([Attempt(task="t", agent="a:m", nop=processes, oracle=processes, side=processes)])
-    assert speedup_intervals_of(table, SpeedupConstants(resamples=100)).speedup.basis(0) == "processes"
+    assert speedup_intervals_of(table, speedup_constants(resamples=100)).speedup.basis(0) == "processes"
 
 
 def test_samples_of_a_process_hang_together() -> None:
@@ -201,7 +201,7 @@ def test_samples_of_a_process_hang_together() -> None:
         bare = [side({"m.time_x": sorted(itertools.chain(*values))}) for values in (first, second)]
         for number, (nop, agent) in enumerate((sides, bare)):
             table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-            found = sampling_intervals(table, SpeedupConstants(resamples=400))
+            found = sampling_intervals(table, speedup_constants(resamples=400))
             inside = bool(found.low[0] <= 0 <= found.high[0])
             held, plain = held + (inside and number == 0), plain + (inside and number == 1)
     assert held / 150 >= 0.9
@@ -211,7 +211,7 @@ def test_samples_of_a_process_hang_together() -> None:
 def test_too_few_processes_have_no_interval() -> None:
     nop = process_side([[1.0, 1.1], [1.2, 1.3], [1.0, 1.2]])
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=nop)])
-    assert np.isnan(speedup_intervals_of(table, SpeedupConstants()).speedup.low[0])
+    assert np.isnan(speedup_intervals_of(table, speedup_constants()).speedup.low[0])
 
 
 # asv's rule
@@ -257,7 +257,7 @@ def test_mann_whitney_of_many_samples_is_the_normal_one() -> None:
 def asv_verdict(nop: Timing, agent: Timing) -> str:
     base = side_of([nop])
     table = table_of([Attempt(task="t", agent="a:m", nop=base, oracle=base, side=side_of([agent]))])
-    return speedup_intervals_of(table, SpeedupConstants(verdict="asv")).verdict(0)
+    return speedup_intervals_of(table, speedup_constants(verdict="asv")).verdict(0)
 
 
 def kept(median: float, low: float, high: float, rounds: int) -> Timing:
@@ -301,7 +301,7 @@ def measured_again(seed: int, *, change: float = 0.0, processes: int = 1, benchm
 
     nop, agent = times(1.0), times(1 - change)
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    found = speedup_intervals_of(table, SpeedupConstants(resamples=100))
+    found = speedup_intervals_of(table, speedup_constants(resamples=100))
     return [found.verdict(row) for row in range(benchmarks)]
 
 
@@ -321,5 +321,5 @@ def test_changes_of_ten_percent_are_found() -> None:
 def test_a_minimum_effect_is_a_constant_of_the_profile() -> None:
     nop, agent = (columns(np.full((1, 20), time) + np.arange(20) / 1e4) for time in (1.0, 0.97))
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    assert speedup_intervals_of(table, SpeedupConstants()).verdict(0) == "unclear"
-    assert speedup_intervals_of(table, SpeedupConstants(minimum_effect=0.01)).verdict(0) == "faster"
+    assert speedup_intervals_of(table, speedup_constants()).verdict(0) == "unclear"
+    assert speedup_intervals_of(table, speedup_constants(minimum_effect=0.01)).verdict(0) == "faster"

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from steelyard.questions.speedup import speedup
 from steelyard.questions.speedup._benchmark_table import Attempt
 from steelyard.questions.speedup._findings import coverage
-from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._inputs import speedup_constants
 from steelyard.questions.speedup._summary import _over_tasks
 from steelyard.records import Missing, TestResults
 from timing_sides import Measured, attempt, measured, measures_of, payload_of, shape_of, side, trials
@@ -241,7 +241,7 @@ def test_the_interval_over_tasks_holds_as_often_as_its_label_says(tasks: int, le
     held = 0
     for _ in range(400):
         logs = random.normal(0, 0.1, tasks) + math.log(10) * (random.random(tasks) < 0.05)
-        interval = _over_tasks(float(logs.mean()), logs.tolist(), SpeedupConstants())
+        interval = _over_tasks(float(logs.mean()), logs.tolist(), speedup_constants())
         assert interval.approx_coverage is None or interval.approx_coverage <= least + 0.01
         held += interval.low <= 0.05 * math.log(10) <= interval.high
     assert held / 400 > least - 0.03

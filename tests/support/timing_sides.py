@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from steelyard.questions.speedup import result_of
 from steelyard.questions.speedup._benchmark_table import Attempt, Side, side_of
-from steelyard.questions.speedup._inputs import SpeedupConstants
+from steelyard.questions.speedup._inputs import speedup_constants
 from steelyard.questions.speedup._summary import Speedups, speedups_of
 from steelyard.records import Timing, TimingSummary, place_of
 
@@ -37,7 +37,7 @@ def attempt(nop: Measured, oracle: Measured | None, changed: Measured, **more: A
 def measured(
     *attempts: Attempt, intervals: bool = True, unscored: Literal["exclude", "fail"] = "fail", **options: Any
 ) -> Speedups:
-    return speedups_of(attempts, SpeedupConstants(**options), intervals=intervals, unscored=unscored)
+    return speedups_of(attempts, speedup_constants(**options), intervals=intervals, unscored=unscored)
 
 
 def shape_of(found: Speedups) -> dict[str, Any]:

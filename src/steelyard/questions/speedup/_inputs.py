@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from steelyard.errors import ProfileError, UsageError
 from steelyard.option_names import option
-from steelyard.profiles import Profile
+from steelyard.profiles import Profile, load_profile
 from steelyard.records import problem_text
 from steelyard.settings import is_stdin, named_path
 from steelyard.suggestions import nearest
@@ -19,46 +19,53 @@ from steelyard.suggestions import nearest
 AgentOnlyRule = Literal["drop", "baseline", "worst"]
 IntervalMethod = Literal["order", "bootstrap"]
 VerdictRule = Literal["interval", "asv"]
+BUILT_IN = "speedup-1"
+"""Profile with the constants that another profile does not set."""
 
 _Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 _Factor = Annotated[float, msgspec.Meta(ge=1)]
 
 
 class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Constants of a speedup profile."""
+    """Constants of a speedup profile. The values are in `profiles/speedup-1.toml`."""
 
-    agent_only_failures: AgentOnlyRule = "drop"
+    agent_only_failures: AgentOnlyRule
     """Treatment of benchmarks that fail only with the agent's code."""
-    interval_level: _Fraction = 0.95
+    interval_level: _Fraction
     """Level of every interval."""
-    interval_method: IntervalMethod = "order"
+    interval_method: IntervalMethod
     """Interval method for medians."""
-    verdict: VerdictRule = "interval"
+    verdict: VerdictRule
     """Rule for faster and slower benchmarks."""
     minimum_effect: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """Relative change that a verdict must exceed; without it 5%, or 2% with two or more processes per side."""
-    asv_p: _Fraction = 0.002
+    asv_p: _Fraction
     """Significance level of asv's rule."""
-    asv_factor: _Factor = 1.1
+    asv_factor: _Factor
     """Smallest factor that asv's rule calls a change."""
-    resamples: Annotated[int, msgspec.Meta(ge=100, le=1_000_000)] = 2000
+    resamples: Annotated[int, msgspec.Meta(ge=100, le=1_000_000)]
     """Number of resamples of processes or tasks."""
-    seed: int = 20261115
+    seed: int
     """Random seed."""
-    noise_quantile: _Fraction = 0.95
+    noise_quantile: _Fraction
     """Quantile used as the noise floor."""
-    noisy_factor: _Factor = 1.1
+    noisy_factor: _Factor
     """An interval that extends beyond this factor on both sides is too noisy."""
-    max_fraction_limit: _Fraction = 0.2
+    max_fraction_limit: _Fraction
     """Fraction of the largest item at or above which it is a finding."""
-    fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
+    fast_p_points: tuple[float, ...]
     """Thresholds of the fast_p curve."""
-    opt_p_points: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 1.0, 1.1)
+    opt_p_points: tuple[float, ...]
     """Thresholds of the opt_p curve."""
-    opt_p_at: float = 0.95
+    opt_p_at: float
     """Fraction of the reference solution's speed that counts as reaching it."""
-    opt_min_speedup: float = 1.2
+    opt_min_speedup: float
     """Speedup that counts as clearly faster."""
+
+
+def speedup_constants(**changes: Any) -> SpeedupConstants:  # Any: values of constants
+    """Return the constants of the built-in profile, with changes."""
+    return msgspec.convert(load_profile(BUILT_IN).constants | changes, SpeedupConstants)
 
 
 def options_of(profile: Profile) -> SpeedupConstants:
@@ -67,7 +74,7 @@ def options_of(profile: Profile) -> SpeedupConstants:
         raise ProfileError(
             f"the profile is for the {profile.spec} specification, not speedup",
             where=profile.name,
-            hint=f"use {option('profile', 'speedup-1')}",
+            hint=f"use {option('profile', BUILT_IN)}",
         )
     for name in profile.constants:
         if name not in SpeedupConstants.__struct_fields__:
@@ -75,7 +82,7 @@ def options_of(profile: Profile) -> SpeedupConstants:
             hint = f"did you mean {close!r}?" if close else None
             raise ProfileError(f"unknown constant {name!r}", where=profile.name, hint=hint)
     try:
-        return msgspec.convert(profile.constants, SpeedupConstants)
+        return speedup_constants(**profile.constants)
     except msgspec.ValidationError as error:
         raise ProfileError(problem_text(error), where=profile.name) from error
 
