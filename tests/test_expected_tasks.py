@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import steelyard as sy
+from commands import steelyard
 from steelyard.errors import SteelyardError
 from steelyard.questions.measure import Statistics
 
@@ -68,6 +69,32 @@ def test_a_list_of_passes_has_the_published_denominator(tmp_path: Path) -> None:
         [(mean, count, missing)] = rates(tmp_path, tasks="swe-bench-verified", unscored=policy).values()
         # 396 of 500; the run without logs has no verdict of its own
         assert (mean, count, missing) == ((396 / 500, 500, 0) if policy == "fail" else (396 / 499, 499, 1))
+
+
+def test_each_list_of_one_agent_has_its_own_denominator(tmp_path: Path) -> None:
+    for name, passed in (("20250101_x", 6), ("20250201_x", 2)):
+        path = listed(tmp_path, name, resolved=[f"t{n}" for n in range(passed)])
+        (path.parents[1] / "metadata.yaml").write_text("info:\n  name: x\ntags:\n  checked: false\n", encoding="utf-8")
+    assert rates(tmp_path, by="agent", tasks="10") == {"x": (0.4, 20, 0)}  # 6 and 2 of 10
+    assert rates(tmp_path, by="experiment", tasks="10") == {"20250101_x": (0.6, 10, 0), "20250201_x": (0.2, 10, 0)}
+    records = tmp_path / "runs.jsonl"
+    steelyard("read", str(tmp_path / "evaluation"), "--out", str(records))
+    assert rates(records, by="agent", tasks="10") == {"x": (0.4, 20, 0)}
+
+
+def test_a_list_without_expected_tasks_says_what_is_missing(tmp_path: Path) -> None:
+    folder = listed(tmp_path, "20250101_x", resolved=["t1", "t2"], no_generation=["t3"]).parents[1]
+    (folder / "metadata.yml").write_text("info:\n  name: x\ntags:\n  checked: false\n", encoding="utf-8")
+    (folder / "results" / "resolved_by_repo.json").write_text('{"django/django": {"resolved": 2}}', encoding="utf-8")
+    for policy in ("exclude", "fail"):
+        measured = sy.measure(tmp_path, unscored=policy)
+        found = {finding.code: finding for finding in measured.findings}
+        assert [place.message for place in found["no_denominator"].places] == ["3 runs"]
+        assert "the option tasks names the expected tasks" in found["no_denominator"].message
+        assert {"unscored_runs", "not_used"}.isdisjoint(found)
+    assert "no_denominator" not in {finding.code for finding in sy.measure(tmp_path, tasks="10").findings}
+    with pytest.raises(SteelyardError, match="cannot rank on pass_rate: no run has a value"):
+        sy.rank(tmp_path, by="agent", metrics=["pass_rate"])
 
 
 def test_two_lists_are_compared_over_all_tasks(tmp_path: Path) -> None:

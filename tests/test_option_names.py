@@ -43,6 +43,7 @@ COMMANDS: dict[str, set[str]] = {
     "option_names.py": {"--no-"},
     "questions/_question.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
+    "questions/find.py": {"--all"},  # git log --all
     "questions/arena/agent.py": {"--agent"},
     "questions/arena/all_leaderboards.py": {"--all-tasks"},
     "questions/report/_sections.py": {"--json"},
@@ -70,6 +71,40 @@ def _below_the_surfaces() -> Iterator[tuple[str, set[str]]]:
             flags = flags_in(path.read_text(encoding="utf-8"))
             if flags:
                 yield name, flags
+
+
+def findings_with_mentions(source: str) -> list[int]:
+    """Lines of the findings whose message contains `option(...)`, directly or through a variable of the function."""
+    lines = []
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        mentions: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign | ast.AugAssign) and _mentions_option(node.value, mentions):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                mentions |= {target.id for target in targets if isinstance(target, ast.Name)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Finding", "Place"):
+                messages = (keyword.value for keyword in node.keywords if keyword.arg == "message")
+                lines += [node.lineno for message in messages if _mentions_option(message, mentions)]
+    return lines
+
+
+def _mentions_option(value: ast.AST, variables: set[str]) -> bool:
+    return any(isinstance(node, ast.Name) and (node.id == "option" or node.id in variables) for node in ast.walk(value))
+
+
+@pytest.mark.checkout
+def test_findings_name_options_in_words() -> None:
+    assert findings_with_mentions("def f():\n m = 'a'\n m += option('b')\n return Finding(message=m)") == [4]
+    assert findings_with_mentions("def f():\n m = option('b')\n return Finding(code=m, message='a')") == []
+    found = {
+        path.relative_to(ROOT).as_posix(): lines
+        for path in sorted(ROOT.rglob("*.py"))
+        if (lines := findings_with_mentions(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}, "no surface spells options in findings: write 'the option name'"
 
 
 @pytest.mark.checkout

@@ -116,8 +116,13 @@ def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
     found = [item for item in gather([path]) if isinstance(item, Finding)]
     assert "resolved instances as reported: 2; the file lists 1" in the("stated_count", found).message
     other = the("stated_accuracy", found)  # over nine instances, of which the file names four
-    assert other.message.endswith("neither excluding unscored runs nor counting them as failed reproduces it")
+    assert other.message.endswith(
+        "counting unscored runs and 5 tasks without a run as failed reproduces it (the option tasks: 9)"
+    )
     assert other.severity == "info"
+    [rate] = [group.metrics["pass_rate"] for group in sy.measure(path, tasks="9", unscored="fail").groups]
+    assert isinstance(rate, Statistics)
+    assert rate.mean == 1 / 9
 
 
 def harbor_job(folder: Path, mean: float) -> None:

@@ -190,32 +190,30 @@ def _filled(
     keys.sort(key=lambda group: -len(group))  # the tasks of a narrow side are also those of a wider one
     rows: list[dict[str, Any]] = []
     places: list[Place] = []
-    passes_only = frame["lists_passes_only"].fill_null(value=False).to_list() if "lists_passes_only" in frame else []
     for group in keys:
-        inside = frame.select(_is_in(frame, group).alias("in"))["in"]
-        own = frame.filter(inside)
-        if own.height == 0:
-            continue
-        added = [row for row in rows if all(row.get(key) == value for key, value in group.items())]
-        tried = {*own["task"].to_list(), *(row["task"] for row in added)}
-        absent = [name for name in named if name not in tried]
-        lists_passes = any(
-            flag and is_in for flag, is_in in zip(passes_only, inside.to_list(), strict=bool(passes_only))
-        )
-        shared = {name: own[name][0] for name in _SHARED if name in own.columns and own[name].n_unique() == 1}
-        verdict = {"passed": False, "outcome": "failed"} if lists_passes else {"passed": None, "outcome": "not_scored"}
+        own = frame.filter(_is_in(frame, group))
         label = key_label(group, group.values()) or "all runs"
-        for name in absent:
-            row = {**shared, **group, **verdict, "task": name, "id": f"no run: {label}: {name}"}
-            rows.append({key: value for key, value in row.items() if key in frame.columns})
-        if lists_passes:
-            passes_only = [flag and not is_in for flag, is_in in zip(passes_only, inside.to_list(), strict=True)]
-        if absent:
-            counts = "counted as failed, since only passes are listed" if lists_passes else "without a verdict"
+        for listed in _lists_of_passes(own):
+            part = own if listed is None else own.filter(_is_in(own, listed))
+            chosen = {**(listed or {}), **group}
+            added = [row for row in rows if all(row.get(key) == value for key, value in chosen.items())]
+            tried = {*part["task"].to_list(), *(row["task"] for row in added)}
+            absent = [name for name in named if name not in tried]
+            if not absent:
+                continue
+            shared = {name: part[name][0] for name in _SHARED if name in part.columns and part[name].n_unique() == 1}
+            passed, outcome = (None, "not_scored") if listed is None else (False, "failed")
+            where = label if listed is None else ", ".join(dict.fromkeys((label, *_shown(listed))))
+            for name in absent:
+                row = {**shared, **chosen, "passed": passed, "outcome": outcome, "task": name}
+                row["id"] = f"no run: {where}: {name}"
+                rows.append({key: value for key, value in row.items() if key in frame.columns})
+            counts = "without a verdict" if listed is None else "counted as failed, since only passes are listed"
             message = f"{len(absent):,} of {expected.count:,} expected tasks have no run ({counts}): {_listed(absent)}"
-            places.append(Place(where=label, message=message))
-    if passes_only:
-        frame = frame.with_columns(pl.Series("lists_passes_only", passes_only, dtype=pl.Boolean))
+            places.append(Place(where=where, message=message))
+    if _PASSES_ONLY in frame.columns:  # the denominators of all chosen lists are known now
+        inside = pl.any_horizontal([_is_in(frame, group) for group in keys]) if keys else pl.lit(value=False)
+        frame = frame.with_columns((pl.col(_PASSES_ONLY).fill_null(value=False) & ~inside).alias(_PASSES_ONLY))
     if rows:
         frame = pl.concat(
             [frame, pl.DataFrame(rows, schema_overrides=frame.schema, infer_schema_length=None)], how="diagonal"
@@ -225,6 +223,22 @@ def _filled(
 
 
 _SHARED = ("experiment", "agent", "model", "tier", "tier_scheme")
+_PASSES_ONLY = "lists_passes_only"
+
+
+def _lists_of_passes(own: pl.DataFrame) -> list[dict[str, Any] | None]:  # Any: cells of any type
+    """The lists of passed tasks that a group's runs are from, each with its own denominator; [None] for other runs."""
+    if own.height == 0:
+        return []
+    if _PASSES_ONLY not in own.columns:
+        return [None]
+    names = [name for name in ("experiment", "_path") if name in own.columns]
+    lists = own.filter(own[_PASSES_ONLY].fill_null(value=False)).select(names).unique().sort(names)
+    return [*lists.to_dicts()] or [None]
+
+
+def _shown(listed: Mapping[str, Any]) -> list[str]:  # Any: as above
+    return [f"experiment {listed['experiment']}"] if listed.get("experiment") else []
 
 
 def _each_group(

@@ -20,6 +20,7 @@ from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import Coincidence, coincidences, mean_of
 
+PASSES_ONLY = "lists_passes_only"
 MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
 """What is measured finely enough that two runs hardly ever agree in it."""
 AGENT = ("agent", "model", "tier")
@@ -141,7 +142,7 @@ def skewed_groups(engine: Engine, metrics: Collection[str], groups: LabeledGroup
     if not OF_VERDICTS.intersection(metrics):
         return []
     cells = _Cells.of(engine, groups)
-    findings = _without_verdict(engine, cells, groups.labels)
+    findings = [*_lists_of_passes(cells, groups.labels), *_without_verdict(engine, cells, groups.labels)]
     if isinstance(engine.column("pass_rate"), Missing):
         return findings
     findings += _retried(cells, groups.labels)
@@ -244,11 +245,13 @@ def _counts(engine: Engine, passed: nw.Expr) -> dict[str, nw.Expr]:
         stated = _numbers(engine.with_profile(engine.profile.with_constant(UNSCORED_FAILS, 0)), "pass_rate")
     errored = nw.col("outcome").cast(nw.String) == "errored" if "outcome" in engine.columns else nw.lit(value=False)
     known_cost = ~_numbers(engine, "cost_usd").is_null()
+    passes_only = nw.col(PASSES_ONLY).fill_null(value=False) if PASSES_ONLY in engine.columns else nw.lit(value=False)
     return {
         "passes": passed == 1,
         "known": ~passed.is_null(),
-        "unscored": stated.is_null(),
-        "crashed": stated.is_null() & errored,
+        "unscored": stated.is_null() & ~passes_only,
+        "crashed": stated.is_null() & ~passes_only & errored,
+        "passes_only": passes_only,
         **{
             _cost_count(verdict, priced): (passed == verdict) & (known_cost if priced else ~known_cost)
             for verdict in (0, 1)
@@ -268,6 +271,19 @@ def _order(engine: Engine) -> nw.Expr:
         if name in engine.columns and int(engine.tally([], counts={"known": ~order.is_null()})["known"].sum()):
             return order
     return nw.lit(None, nw.Float64)
+
+
+def _lists_of_passes(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
+    """Report the groups whose runs are from lists of passed tasks, so that they have no pass rate."""
+    listed = cells.by_group("passes_only", len(labels))
+    places = tuple(
+        Place(where=labels[group], message=_runs(int(listed[group]))) for group in np.flatnonzero(listed).tolist()
+    )
+    message = (
+        "the file lists only tasks that passed, so the pass rate is missing; the option tasks names the expected "
+        "tasks, their number or the dataset"
+    )
+    return [Finding(code="no_denominator", message=message, places=places)] if places else []
 
 
 def _without_verdict(engine: Engine, cells: _Cells, labels: Sequence[str]) -> list[Finding]:

@@ -116,7 +116,7 @@ def conditions_finding(differences: Mapping[str, Sequence[ConditionDifference]])
     serious = any(each.is_withheld_for for own in differences.values() for each in own)
     message = "the sides ran under different conditions"
     if serious:
-        message += f", so no claim is made; to allow a condition to differ, use {option('ignore_conditions')}"
+        message += ", so no claim is made; the option ignore_conditions can allow a condition to differ"
     return [
         Finding(code="conditions_differ", severity="warning" if serious else "info", message=message, places=places)
     ]

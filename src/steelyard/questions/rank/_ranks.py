@@ -220,6 +220,10 @@ def enter(
         if np.isinf(values).any():
             raise NoValidInputError(f"cannot rank on {metric}: some runs have an infinite value")
     means = samples.by_group(names[0], codes, len(keys))
+    if not any(task_means.usable.any() for task_means in means):
+        raise NoValidInputError(
+            f"cannot rank on {metric}: no run has a value", hint=f"steelyard explain RUNS {metric} shows why"
+        )
     findings, kept = _kept(samples, keys, means, metric, by=by, min_task_coverage=min_task_coverage)
     if not kept:
         raise NoValidInputError(f"no group has {metric} on enough tasks", hint=f"lower {option('min_task_coverage')}")

@@ -21,9 +21,12 @@ DECIMALS = 4
 
 
 def stated_accuracy(
-    where: str, *, stated: float, of: int, how: str, verdicts: Scores, what: str = "accuracy"
+    where: str, *, stated: float, of: int, how: str, verdicts: Scores, what: str = "accuracy", by_task: bool = False
 ) -> Finding:
-    """Compare a harness's own accuracy or mean reward with ours over the scored runs, both with their denominators."""
+    """Compare a harness's own accuracy or mean reward with ours over the scored runs, both with their denominators.
+
+    A figure over more trials than those listed may count the others as failed; with `by_task`, they are tasks.
+    """
     scored = [verdict for verdict in verdicts if verdict is not None]
     total = math.fsum(scored)
     passed = f"{total:g}" if set(scored) <= {0, 1} else f"a total of {total:.6g}"
@@ -34,6 +37,10 @@ def stated_accuracy(
         if count and _same(total / count, stated)
     ]
     note = _reproduced(reproducing)
+    if not reproducing and of > len(verdicts) and _same(total / of, stated):
+        trials = f"{of - len(verdicts):,} {'tasks' if by_task else 'trials'} without a run"
+        note = f"counting unscored runs and {trials} as failed reproduces it"
+        note += f" (the option tasks: {of})" if by_task else ""
     message = f"reported {what}: {stated:.6g} over {of} trial{'' if of == 1 else 's'} ({how}); computed: {ours}; {note}"
     # a figure over other runs than those in the file is no contradiction
     contradicts = not reproducing and of == len(verdicts)

@@ -150,6 +150,12 @@ def recognizes(head: Head) -> bool:
     return _kind(head) is not None
 
 
+def holds_no_run(head: Head) -> bool:
+    """Whether the file describes a submission, or sums up its results by repository and year."""
+    name = head.path.name
+    return (name in _METADATA and b"tags:" in head.text) or name in ("resolved_by_repo.json", "resolved_by_time.json")
+
+
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per instance."""
     kind = _kind(head_of(path))
@@ -205,14 +211,16 @@ def _verdict(path: Path, task: str, **fields: Any) -> RunPart:  # Any: fields of
     return RunPart(run=_run(path, task, **fields), path=str(path), role="verdict", submitted_by=_submitter(path))
 
 
+_METADATA = ("metadata.yaml", "metadata.yml")
 _NAME = re.compile(r"^[ \t]*name:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_MODEL_PAGE = "https://huggingface.co/"
 _MODELS = re.compile(r"^[ \t]*model:[ \t]*(.*)\n((?:[ \t]*-[ \t]*.+\n?)*)", re.MULTILINE)
 
 
 def _submitter(path: Path) -> tuple[str | None, str | None]:
-    """Agent and model by the submission's `metadata.yaml`, in the directory of the file or around it."""
-    for folder in (path.parent, *path.parents[1:3]):
-        named = _metadata(folder)
+    """Agent and model by the submission's metadata, in the directory of the file or around it."""
+    for metadata in (folder / name for folder in path.parents[:3] for name in _METADATA):
+        named = _metadata(metadata)
         if named is not None:
             return named
     stem = path.stem if path.suffix == ".json" else ""  # MODEL.RUN.json, written next to the predictions
@@ -220,14 +228,14 @@ def _submitter(path: Path) -> tuple[str | None, str | None]:
 
 
 @lru_cache(maxsize=256)
-def _metadata(folder: Path) -> tuple[str | None, str | None] | None:
+def _metadata(path: Path) -> tuple[str | None, str | None] | None:
     try:
-        text = read_text(folder / "metadata.yaml")
+        text = read_text(path)
     except (OSError, UnreadableFileError):
         return None
     name, models = _NAME.search(text), _MODELS.search(text)
     listed = [] if models is None else re.split(r"[\[\],]|\n\s*-", f"{models[1]}\n{models[2]}")
-    several = [each for one in listed if (each := one.strip(" \t\n-'\""))]
+    several = [each for one in listed if (each := one.strip(" \t\n-'\"").removeprefix(_MODEL_PAGE))]
     return label(name[1].strip("'\"")) if name else None, label(several[0]) if len(several) == 1 else None
 
 
@@ -320,6 +328,7 @@ def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
             of=report.total_instances,
             how="all instances of the dataset",
             verdicts=verdicts,
+            by_task=True,
         )
 
 
@@ -354,4 +363,5 @@ FORMAT = LogFormat(
     yields=("passed", "outcome", "tests", "failure", "cost_usd", "reported accuracy"),
     recognizes=recognizes,
     read=read,
+    holds_no_run=holds_no_run,
 )

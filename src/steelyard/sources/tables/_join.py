@@ -10,7 +10,6 @@ from types import MappingProxyType
 import msgspec
 
 from steelyard.files import file_repeated, label
-from steelyard.option_names import option
 from steelyard.records import (
     NO_LABELS,
     Finding,
@@ -48,6 +47,8 @@ _TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
 
 
 _VERDICT_ROLES = ("prediction", "verdict")
+_UNNAMED_REPORTS = ("final_report", "report", "results")
+"""Names of files that do not name a run, unlike `MODEL.RUN.json`."""
 """Files of these are told apart by their names: a copy under another one is another submission or another run."""
 
 PartPlace = tuple[bool, str, int, str]
@@ -374,7 +375,7 @@ class _SubmittedRuns:
             noted.add(submission)
             message = (
                 f"the verdicts are not assigned to the runs in {elsewhere or '.'}, because files in different"
-                f" directories are treated as different submissions; {option('set', 'experiment=NAME')} joins them"
+                " directories are treated as different submissions; one experiment for both (the option set) joins them"
             )
             verdicts[0].notes.append(Finding(code="not_joined", message=message, where=verdicts[0].path))
 
@@ -551,6 +552,17 @@ def _together(a: TestResults | None, b: TestResults | None) -> TestResults | Non
     return TestResults(passed=passed, failed=failed, errors=errors)
 
 
+def _of_submission(run: Run, building: RunDraft) -> Run:
+    """The run with the names that its submission gives it, where its own files give none."""
+    name = label(_submission(building).name)
+    if run.experiment is None or run.experiment in _UNNAMED_REPORTS:
+        run = msgspec.structs.replace(run, experiment=name or run.experiment)
+    if building.role in _VERDICT_ROLES and None in (run.agent, run.model):
+        agent, model = building.submitted_by
+        run = msgspec.structs.replace(run, agent=run.agent or agent or name, model=run.model or model)
+    return run
+
+
 def _place(building: RunDraft) -> PartPlace:
     return False, building.path, building.line or 0, building.run.id or ""
 
@@ -573,10 +585,8 @@ def _entries(
             yield from ((place, note) for note in building.notes)
         if run.usage is None and run.calls and not building.named:
             run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
-        if building.role in _VERDICT_ROLES and None in (run.agent, run.model):
-            agent, model = building.submitted_by
-            name = label(_submission(building).name)
-            run = msgspec.structs.replace(run, agent=run.agent or agent or name, model=run.model or model)
+        if building.role in _VERDICT_ROLES or building.is_judged:
+            run = _of_submission(run, building)
         if building.lists_passes_only:
             run = msgspec.structs.replace(run, provenance={**(run.provenance or {}), "passed": "passes_only"})
         yield place, PlacedRun(run, building.path, building.line, logs=tuple(building.logs))
