@@ -301,7 +301,7 @@ def _uncalibrated(table: RunTable, metrics: Sequence[str], name: str) -> list[Fi
         return []
     message = (
         f"{name}: verdicts or scores of {count:,} of {counted(table.n, 'run')} are from uncalibrated judges; compare "
-        f"the judges with gold labels (judges {option('gold', 'labels.csv')})"
+        "the judges with gold labels (the option gold of judges)"
     )
     return [Finding(code="uncalibrated_judge", message=message)]
 
