@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 import msgspec
@@ -23,7 +23,7 @@ _RESOLVERS = (
 """Plain scalars of YAML 1.2: `no` is a text, and so are dates, 007 and 1:30."""
 
 
-def is_yaml(path: Path) -> bool:
+def is_yaml(path: PurePath) -> bool:
     """Return whether the file is called like a YAML document."""
     return path.suffix.lower() in YAML_SUFFIXES
 

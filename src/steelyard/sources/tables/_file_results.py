@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.errors import UnreadableFileError
-from steelyard.files import FoundFile, packing, rejected_file
+from steelyard.files import FoundFile, is_yaml, packing, rejected_file
 from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run
 from steelyard.sources.formats._catalog import log_format_named
 from steelyard.sources.formats._file_reader import FileResult
@@ -28,10 +28,12 @@ def mapped_result(number: int, file: FoundFile, mapping: Mapping) -> FileResult:
     from steelyard.sources.mappings._reader import takes  # makes some twenty classes that readers of logs do not need
 
     kind = packing(file.path)
-    document = PurePath(file.shown).with_suffix(".json").name
-    if kind is not None and (kind != "yaml" or file.named or takes(mapping, document)):
+    name = PurePath(file.shown)
+    if is_yaml(name):
+        name = name.with_suffix(".json")  # it is read as JSON
+    if kind is not None and (kind != "yaml" or file.named or takes(mapping, name.name)):
         return FileResult(number, "archive")
-    if file.size and (file.named or takes(mapping, PurePath(file.shown).name)):
+    if file.size and (file.named or takes(mapping, name.name)):
         return FileResult(number, "own", mapping.format_name)
     return FileResult(number, "unknown")
 
