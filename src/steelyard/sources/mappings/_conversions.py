@@ -40,12 +40,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 PASS_WORDS = _words(
-    "pass passed true yes ja y ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅ "
+    "pass passed true yes ja y j ok success succeeded successful resolved correct solved win won 1 ✓ ✔ ✅ "
     "bestanden erfolgreich richtig gelöst wahr oui vrai réussi réussie réussite succès réussis correct "
     "sí si verdadero aprobado aprobada superado éxito exito exitoso correcto resuelto"
 )
 FAIL_WORDS = _words(
-    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nope lose lost loss 0 "
+    "fail failed failure false no nein n unsuccessful unresolved incorrect wrong unsolved ko nok nope lose lost loss 0 "
     "✗ ✘ ✖ ❌ not_ok durchgefallen nicht_bestanden nicht_ok fehlgeschlagen falsch ungelöst non faux échec "
     "echec échoué échouée raté non_réussi falso suspenso suspendido reprobado no_aprobado fallo fallido fallida "
     "fracaso incorrecto"

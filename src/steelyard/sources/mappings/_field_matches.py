@@ -31,6 +31,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
         "job", "job id", "goal", "scenario", "exercise", "ticket", "ticket id", "issue", "issue id", "bug", "story",
         "pr", "pull request", "aufgabe", "aufgaben id", "szenario", "fall", "testfall", "prueffall",
         "tache", "cas", "cas de test", "probleme", "tarea", "caso", "caso de prueba", "escenario", "problema",
+        "exercice", "ejercicio", "uebung",
         "example", "example id", "item", "item id", "problem slug", "beispiel", "exemple", "ejemplo",
         "question", "prompt",
     ),
@@ -64,7 +65,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "duration_seconds": (
         "duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds", "secs", "ms",
         "wall clock", "took", "minutes", "mins", "minuten", "hours", "time taken",
-        "laufzeit", "sekunden", "stunden", "duree", "duracion", "tiempo", "latencia",
+        "laufzeit", "sekunden", "stunden", "duree", "duracion", "tiempo", "latencia", "zeit", "temps",
     ),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
@@ -87,6 +88,8 @@ UNIT_WORDS: dict[str, Unit] = {
     "percent": "percent",
     "pct": "percent",
     "cents": "cents",
+    "cent": "cents",
+    "ct": "cents",
     "us": "us",
     "ms": "ms",
     "msec": "ms",
@@ -133,6 +136,8 @@ TOKEN_WORDS = frozenset({"tokens", "usage"})
 """Words without which a number called `prompt` or `in` may be an id."""
 OTHER_MONEY = frozenset({"€", "eur", "euro", "euros", "£", "gbp", "chf", "jpy", "inr", "cny"})
 """Words of amounts that are not in dollars."""
+CENT_WORDS = frozenset({"cent", "ct"})
+"""Words of amounts in cents of the dollar or the euro."""
 COMMENT_WORDS = frozenset({
     "comment", "comments", "note", "notes", "remark", "remarks", "bemerkung", "kommentar", "notiz", "commentaire",
     "remarque", "comentario",
@@ -140,6 +145,10 @@ COMMENT_WORDS = frozenset({
 """Words of columns that describe a run, and are none of its fields."""
 _WRITTEN_OUT = {"tok": "tokens", "toks": "tokens", "token": "tokens", "jetons": "tokens", "jeton": "tokens"}
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_ANSWER_KEY = re.compile(
+    r"[(\[]\s*(?:y|yes|j|ja|o|oui|s|si|true|1)\s*[/|,]\s*(?:n|no|nein|non|false|0)\s*[)\]]", re.IGNORECASE
+)
+"""The possible answers in a header: `Passed (y/n)`."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€£]")
 
 
@@ -156,7 +165,7 @@ def plain_letters(name: str) -> str:
 
 def header_words(name: str) -> list[str]:
     """The words of a header: `latencyMs`, `Score %` and `tokens_in` are two each."""
-    words = [word.lower() for word in _WORD.findall(plain_letters(name))]
+    words = [word.lower() for word in _WORD.findall(_ANSWER_KEY.sub(" ", plain_letters(name)))]
     return [_WRITTEN_OUT.get(word, word) for word in words]
 
 
@@ -194,7 +203,7 @@ _MODEL = re.compile(
 )
 """How the names of known families of models begin, with or without a provider."""
 ANSWERS = frozenset({
-    "yes", "no", "ja", "nein", "y", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0",
+    "yes", "no", "ja", "nein", "y", "j", "n", "true", "false", "wahr", "falsch", "nope", "ok", "1", "0",
     "oui", "non", "vrai", "faux", "sí", "si", "verdadero", "falso",
 })  # fmt: skip
 """Words that answer any question, and not only whether a run passed."""
@@ -403,6 +412,8 @@ def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
     if field == "cost_usd" and (is_other_money or OTHER_MONEY & {*words, *whole}):
         score, remark = score / 2, f'not in USD; set the exchange rate: {{ from = "{column.name}", times = 1.1 }}'
         question = f"{column.name!r} is not in USD: what is the exchange rate?"
+    elif field == "cost_usd" and CENT_WORDS & {*words, *whole}:
+        score, question = score / 2, f"Is {column.name!r} in US cents, or in cents of another currency?"
     if field == "verdict" and is_called_failure(column):
         return _inverted(column)
     if field == "verdict" and fits < len(column.present):
@@ -433,6 +444,8 @@ def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
     """How well the header's words are those of the field: 1 where they are the same, less for each word more."""
     plain = {word for word in words if word not in NOISE | OTHER_MONEY and (word not in UNIT_WORDS or unit is None)}
     bare = plain or set(words)
+    if field == "task" and len(bare) > 1 and not WEAK_TASK_WORDS & bare:
+        bare -= {"id"}  # the id of a case is its name
     best = 0.0
     for place, text in enumerate(HEADERS[field]):
         wanted = set(text.split())

@@ -6,7 +6,7 @@ import codecs
 import csv
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,10 @@ class Layout:
     """How many rows were looked at."""
     keys: tuple[str, ...] = ()
     """The keys of rows that are entries of an object, such as ids of tasks."""
+    key_path: str = "$key[0]"
+    """The path of these keys."""
+    others: tuple[str, ...] = ()
+    """Where there are more rows like these, which are not among them."""
     totals: tuple[str, str] | None = None
     """The first column, and the word in it that marks a row of totals."""
 
@@ -88,7 +92,7 @@ class Layout:
         columns = tuple(Column(each.name, tuple(each.cells[at] for at in kept)) for each in self.columns)
         unless = {first.name: words.copy().pop()}
         rows = msgspec.structs.replace(self.rows, unless=unless)
-        return Layout(rows, columns, len(kept), self.keys, (first.name, words.pop()))
+        return replace(self, rows=rows, columns=columns, count=len(kept), totals=(first.name, words.pop()))
 
 
 EMPTY_LAYOUT = Layout(Rows(format="csv"), (), 0)
@@ -99,9 +103,9 @@ def layout_of(path: Path) -> Layout:
     """Return the layout of the file; a file without visible rows is rejected."""
     start = beginning_of(path)
     encoding = _encoding(start)
-    text = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, "ignore").lstrip()
-    is_json = text[:1] in ("{", "[")
-    layout = _json_layout(path, text) if is_json else _table_layout(path, text, encoding)
+    text = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, "ignore")
+    is_json = text.lstrip()[:1] in ("{", "[")
+    layout = _json_layout(path, text.lstrip()) if is_json else _table_layout(path, text, encoding)
     if layout is None or not layout.count:
         hint = "supported: CSV with a header, JSON documents and JSON Lines; export spreadsheets to CSV"
         raise UnreadableFileError(str(path), "no rows found", hint=hint)
@@ -178,7 +182,29 @@ def _json_layout(path: Path, text: str) -> Layout | None:
         return Layout(Rows(format="json", at=""), _paths_of([whole]), 1) if isinstance(whole, dict) else None
     values = [place.value for place in places[:MAX_ROWS]]
     keys = [str(place.keys[0]) for place in places[:MAX_ROWS] if place.keys and isinstance(place.keys[0], str)]
-    return Layout(Rows(format="json", at=at), _paths_of(values), len(values), tuple(keys))
+    others = tuple(other for other, more in _candidates(whole) if _are_more_rows(at, places, other, more))
+    layout = Layout(Rows(format="json", at=at), _paths_of(values), len(values), tuple(keys), others=others)
+    return _with_two_keys(layout, places) if at.endswith("[*][*]") else layout
+
+
+def _are_more_rows(at: str, places: list[Any], other: str, more: list[Any]) -> bool:  # Any: as above
+    """Whether the rows at another place have most of the keys of these, and are no part of them."""
+    folder, elsewhere = at.rstrip("[*]"), other.rstrip("[*]")
+    if folder == elsewhere or elsewhere.startswith((f"{folder}.", f"{folder}[")) or not folder:
+        return False
+    keys, their_keys = ({key for place in each for key in place.value} for each in (places, more))
+    return len(keys & their_keys) * 2 > len(keys | their_keys)
+
+
+def _with_two_keys(layout: Layout, places: list[Any]) -> Layout:  # Any: as above
+    """The layout of entries of entries: the keys with more values name the tasks, the others what is compared."""
+    pairs = [tuple(place.keys) for place in places[:MAX_ROWS]]
+    if not all(len(pair) == 2 and all(isinstance(key, str) for key in pair) for pair in pairs):
+        return layout
+    by_path = {"$key[0]": tuple(outer for outer, _ in pairs), "$key": tuple(inner for _, inner in pairs)}
+    other, tasks = sorted(by_path, key=lambda path: len(set(by_path[path])))
+    columns = (Column(other, by_path[other]), *layout.columns)
+    return replace(layout, columns=columns, keys=by_path[tasks], key_path=tasks)
 
 
 def _is_json(text: str) -> bool:
@@ -202,7 +228,8 @@ def _candidates(whole: Any) -> Iterator[tuple[str, list[Any]]]:  # Any: JSON
             places = list(islice(taken_apart(value, parse_path(stars).steps), MAX_ROWS))
             if places and all(isinstance(place.value, dict) for place in places) and _are_alike(places):
                 yield path + stars, places
-                break
+                if any(not isinstance(inner, dict) for place in places for inner in place.value.values()):
+                    break  # rows, and no objects of rows
         if isinstance(value, dict) and depth < MAX_DEPTH:
             inner = [(key, part) for key, part in value.items() if isinstance(part, (dict, list))]
             waiting += [(_joined(path, key), part, depth + 1) for key, part in inner[:50]]

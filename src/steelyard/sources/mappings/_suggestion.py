@@ -25,6 +25,7 @@ from steelyard.settings import MAX_ARCHIVE_DEPTH
 from steelyard.sources.mappings._conversions import Problem, plain_text, shown, to_number
 from steelyard.sources.mappings._field_matches import (
     COMMENT_WORDS,
+    DISTINCT_WORDS,
     HEADERS,
     SURE,
     WEAK_TASK_WORDS,
@@ -391,6 +392,9 @@ class _Draft:
             yield f"{text[:1].upper()}{text[1:]}?"
         if self.asked:
             yield self.asked
+        if self.layout.others:
+            places = " and ".join(map(shown, self.layout.others[:5]))
+            yield f"Are the rows at {places} runs as well? Only those at {shown(self.layout.rows.at or '')} are read."
         if "task" in self._fields_of_columns and not all(map(_is_numbered_task, self.unpivoted)):
             names = " and ".join(shown(column.name) for column in self.unpivoted[:5])
             yield f"Is each of the columns {names} a task?"
@@ -418,10 +422,17 @@ class _Draft:
         asked = {match.column.name for match in self.found if match.question and match.score < SURE}
         if flags and all(column.name in asked for column in flags):
             return
+        if not flags and not asked and not self._is_summary and self._may_have_a_verdict(taken):
+            yield "No column is surely the verdict: does one say whether a run passed?"
         if len(flags) == 1:
             yield f"Is {shown(flags[0].name)} the verdict?"
         elif flags:
             yield f"Which column is the verdict: {' or '.join(shown(column.name) for column in flags[:5])}?"
+
+    def _may_have_a_verdict(self, taken: Collection[str]) -> bool:
+        """Whether a column that is no field has few values, as a verdict in unknown words has."""
+        others = (column for column in self.layout.columns if column.name not in taken)
+        return any(1 < len(set(map(plain_text, column.present))) <= DISTINCT_WORDS for column in others)
 
     @property
     def _by_model_names(self) -> set[str]:
@@ -476,7 +487,7 @@ class _Draft:
         """The task, which every run needs, from what there is."""
         if self.layout.keys:
             yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
-            yield 'task = "$key[0]"'
+            yield f"task = {_toml(self.layout.key_path)}"
             return
         yield "# The task: uncomment the correct line."
         if self._is_summary:
