@@ -286,6 +286,8 @@ ELSEWHERE = {
     "grading/_tests.py": "the task's tests",
     "grading/_candidate_process.py": "runs in the sandbox",
     "grading/_test_process.py": "runs in the sandbox",
+    "grading/_timing_process.py": "runs in the sandbox",
+    "lazy_exports.py": "the stubs of our own packages",
     "metrics/engines/_duckdb.py": "facts in Parquet files of our own",
     "metrics/engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",

@@ -32,10 +32,12 @@ from steelyard.questions.profiles import profiles
 from steelyard.questions.read import RunReading
 from steelyard.questions.run import export_plan
 from steelyard.questions.show import RunOutput, piece_of
+from steelyard.questions.show_steps import show_steps
 from steelyard.records import encode_run
 from steelyard.server import routes_listed
 
 SAMPLES = Path(__file__).parent / "samples"
+SESSION = SAMPLES / "formats" / "claude-code" / "session.jsonl"
 
 
 def written_runs(folder: Path) -> Path:
@@ -105,6 +107,8 @@ MADE: dict[str, Callable[[Path], Answer]] = {
     ),
     "RunOutput": lambda _: RunOutput(run="a", output=piece_of("print(1)")),
     "RunDetail": lambda folder: sy.show(written_runs(folder), run="demo-T3-fix-race-01"),
+    "RunSteps": lambda _: show_steps(SESSION),
+    "Matches": lambda _: sy.find(SESSION, pattern="a"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,
     "Comparison": lambda _: sy.compare(sy.demo_runs(), baseline="tier=T0", candidate=["tier=T1", "tier=T2"]),

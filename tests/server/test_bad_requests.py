@@ -37,6 +37,7 @@ VALUES = {
 }
 QUERIES = {
     "/changes": "since=2026-01-01",
+    "/find": "pattern=a",
     "/history": "submitter=submit",
     "/compare": "baseline=agent=x&candidate=agent=y",
     "/gate": "rule=pass_rate+%3E%3D+0.3",

@@ -38,9 +38,11 @@ NAMES = {
     "run": "ant-0-1",
 }
 SPEEDUP_TASK = "t1"
+SESSION = "5e55a0aa-0000-4000-8000-000000000001"
 QUERIES = {
     "/history": "submitter=ada",
     "/changes": "since=2026-01-01",
+    "/find": "pattern=a",
     "/rank": "by=agent",
     "/compare": "baseline=agent%3Dbee&candidate=agent%3Dant",
     "/gate": "rule=pass_rate+%3E%3D+0.3",
@@ -69,7 +71,11 @@ def boards(folder: Path) -> Iterator[dict[str, Served]]:
     ]
     write(folder / "runs.jsonl", runs)
     files = [Path("runs.jsonl")]
-    for sample in (SAMPLES / "repeatability" / "clamp_experiment.json", SAMPLES / "speedup" / "fceval-results.json"):
+    for sample in (
+        SAMPLES / "repeatability" / "clamp_experiment.json",
+        SAMPLES / "speedup" / "fceval-results.json",
+        SAMPLES / "formats" / "claude-code" / "session.jsonl",
+    ):
         files.append(Path(sample.name))
         (folder / sample.name).write_bytes(sample.read_bytes())
     # a command names files as the page does; some formats take the name of a file's folder for the experiment
@@ -84,6 +90,8 @@ def _fields(run: sy.Run) -> dict[str, object]:
 
 def path_of(route: Route, path: str) -> str:
     names = {**NAMES, "task": SPEEDUP_TASK} if route.path.startswith("/speedup") else NAMES
+    if route.path.endswith("/steps"):
+        names = {**NAMES, "run": SESSION}
     filled_in = re.sub(r"\{(\w+)\}", lambda match: quote(names[match[1]], safe=""), path)
     return f"{filled_in}?{QUERIES[route.path]}" if route.path in QUERIES else filled_in
 

@@ -45,6 +45,7 @@ EXTRAS = {
     "apprise": ("notify", "notifications to many services"),
     "resvg-py": ("png", "PNG figures"),
     "pyyaml": ("yaml", "YAML documents"),
+    "google-re2": ("regex", "regular expressions in find"),
     "starlette": ("serve", "the dashboard and API of steelyard serve"),
     "uvicorn": ("serve", "the dashboard and API of steelyard serve"),
     "duckdb": ("duckdb", "larger-than-memory tables"),

@@ -294,8 +294,9 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
         in_path = {name: value for name, value in call.values.items() if f"{{{name}}}" not in command}
         asked |= {name: value for name, value in in_path.items() if name in question.options.declared}
     inputs = [] if question is not None and question.takes == "nothing" else source.named_inputs(command)
-    for name, option in question.options.declared.items() if question is not None else ():
-        if option.positional and name in asked:
-            inputs.append(str(asked.pop(name)))
+    if question is not None:
+        places = [name for name, option in question.options.declared.items() if option.positional and name in asked]
+        others = [str(asked.pop(name)) for name in places]
+        inputs = [*others, *inputs] if question.input_last else [*inputs, *others]
     command = f"{command_text(words, inputs, asked | dict(route.fixed))} --json"
     return (("command", Redaction().text(command)),)
