@@ -144,6 +144,97 @@ def test_no_surface_shows_a_planted_secret(tmp_path: Path, capsys: pytest.Captur
     assert not any(KEY in text or "hunter2-3" in text for text in texts)
 
 
+def trial_folder(folder: Path, name: str) -> Path:
+    trial = json.loads((SAMPLES / "terminal-bench" / "trial.json").read_text())
+    place = folder / name / trial["task_id"] / trial["trial_name"]
+    for below in ("panes", "agent-logs/episode-0", "agent-logs/episode-1"):
+        (place / below).mkdir(parents=True)
+    (place / "results.json").write_text(json.dumps(trial | {"is_resolved": False}))
+    return place
+
+
+def test_steps_of_terminal_bench_are_episodes_else_the_pane(tmp_path: Path) -> None:
+    place = trial_folder(tmp_path, "run")
+    (place / "panes" / "post-agent.txt").write_text("$ sort parcels\n")
+    (place / "panes" / "post-test.txt").write_text("E   assert sorted == parcels\n")
+    (step,) = sy.steps(tmp_path / "run")
+    assert (step.kind, step.result) == ("tool_result", "$ sort parcels\n")
+    assert step.where == f"{place}/panes/post-agent.txt"
+    (failure,) = sy.show(tmp_path / "run").failures
+    assert failure.assertion == "assert sorted == parcels"
+    for number, text in enumerate(("Sort the parcels.", "Sort them again.")):
+        (place / "agent-logs" / f"episode-{number}" / "prompt.txt").write_text(text)
+        (place / "agent-logs" / f"episode-{number}" / "response.txt").write_text(f"answer {number}")
+    assert [(step.role, step.text) for step in sy.steps(tmp_path / "run")] == [
+        ("user", "Sort the parcels."),
+        ("assistant", "answer 0"),
+        ("user", "Sort them again."),
+        ("assistant", "answer 1"),
+    ]
+
+
+def test_steps_of_harbor_are_those_of_the_agents_log(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "verifier").mkdir()
+    trial = json.loads((SAMPLES / "harbor" / "trial.json").read_text())
+    (tmp_path / "result.json").write_text(json.dumps(trial | {"verifier_result": {"rewards": {"reward": 0.0}}}))
+    trajectory = (SAMPLES / "atif" / "trajectory.json").read_text()
+    (tmp_path / "agent" / "trajectory.json").write_text(trajectory)
+    (tmp_path / "verifier" / "test-stdout.txt").write_text("FAILED t.py::a\nE   assert 1 == 2\n")
+    assert [step.text for step in sy.steps(tmp_path)] == [
+        step.text for step in sy.steps(SAMPLES / "atif" / "trajectory.json")
+    ]
+    assert [each.assertion for each in sy.show(tmp_path).failures] == ["assert 1 == 2"]
+
+
+HISTORY = """
+# aider chat started at 2026-01-01 00:00:00
+
+> Aider v0.86.1
+> Model: gpt-5
+
+#### write the parcel counter
+#### in Python
+
+I will write it.
+
+> Applied edit to count.py
+"""
+
+
+def test_steps_of_an_aider_exercise_are_in_its_history(tmp_path: Path) -> None:
+    results = tmp_path / "aider.results.json"
+    results.write_bytes((SAMPLES / "aider" / "aider.results.json").read_bytes())
+    assert show_steps(results).about.endswith("the log contains no messages")
+    (tmp_path / ".aider.chat.history.md").write_text(HISTORY)
+    assert [(step.role, step.text or step.result, step.source_line) for step in sy.steps(results)] == [
+        ("tool", "Aider v0.86.1\nModel: gpt-5", 4),
+        ("user", "write the parcel counter\nin Python", 7),
+        ("assistant", "I will write it.", 10),
+        ("tool", "Applied edit to count.py", 12),
+    ]
+
+
+def test_steps_of_a_planned_run_are_in_its_folder(tmp_path: Path) -> None:
+    trial = "0123456789abcdef"
+    home = tmp_path / "trials" / trial / "retry-0" / "home"
+    home.mkdir(parents=True)
+    (tmp_path / "trials.jsonl").write_text("")
+    (tmp_path / "runs.jsonl").write_text(json.dumps({"id": trial, "task": "t", "x_trial": trial, "x_retry": 0}))
+    (tmp_path / "secret.jsonl").write_bytes(SESSION.read_bytes())
+    (home / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    with pytest.raises(UsageError, match="no steps"):
+        list(sy.steps(tmp_path))
+    (home / "log.jsonl").write_bytes(SESSION.read_bytes())
+    assert [step.text for step in sy.steps(tmp_path)] == [step.text for step in sy.steps(SESSION)]
+    verify = home.parent / "verify"
+    verify.mkdir()
+    (verify / "report.xml").write_text(
+        '<testsuite><testcase name="a"><failure message="assert 2"/></testcase></testsuite>'
+    )
+    assert [each.assertion for each in sy.show(tmp_path).failures] == ["assert 2"]
+
+
 @pytest.mark.long
 def test_first_page_of_a_large_log_is_fast(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"

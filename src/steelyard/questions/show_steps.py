@@ -161,7 +161,8 @@ class RunSteps(Answer, frozen=True, kw_only=True):
     def about(self) -> str:
         """Run and range."""
         if not self.steps:
-            return f"{self.run}: no steps from {self.first:,} on"
+            missing = "the log contains no messages" if self.first == 1 else f"no steps from {self.first:,} on"
+            return f"{self.run}: {missing}"
         shown = f"step {self.first:,}" if len(self.steps) == 1 else f"steps {self.first:,} to {self.steps[-1].index:,}"
         return f"{self.run}: {shown}{'' if self.next is None else ', and more'}"
 

@@ -47,7 +47,7 @@ class SessionStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     usage: Usage | None = None
     """Tokens that the log states with this step, so that over all steps they add up to those of the model calls."""
     source_path: str | None = None
-    """File that contains the step."""
+    """File that contains the step: the log, or a file that belongs to it."""
     source_line: int | None = None
     """Line of the file; None in a format that is one document or a database."""
 
@@ -125,7 +125,8 @@ _TEXTS = ("model", "text", "tool", "call", "result", "subagent", "source_path")
 def placed_step(step: SessionStep, index: int, path: str, redaction: Redaction | None) -> SessionStep:
     """Return the step with its position and file, and without keys and tokens."""
     force_setattr(step, "index", index)
-    force_setattr(step, "source_path", path)
+    if step.source_path is None:
+        force_setattr(step, "source_path", path)
     if redaction is not None:
         for name in _TEXTS:
             value = getattr(step, name)

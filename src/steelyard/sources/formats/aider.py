@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from steelyard.files import document, label, records
+from steelyard.files import document, label, numbered_lines, records
 from steelyard.records import (
     Amount,
     Call,
@@ -18,6 +18,8 @@ from steelyard.records import (
     Failure,
     Finding,
     Rejected,
+    SessionStep,
+    StepRole,
     Usage,
     add_usage,
     moment,
@@ -102,6 +104,46 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield _instance(document(path, _INSTANCE), str(path))
     else:
         yield from _launches(path)
+
+
+HISTORY = ".aider.chat.history.md"
+"""What aider keeps of a chat, next to the results of an exercise."""
+_ASKED, _SHOWN = "#### ", "> "
+"""What lines of the user and of aider itself begin with; all others are the model's."""
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep]:  # noqa: ARG001 # a file holds one
+    """Yield the steps of an exercise from the chat history next to its results; other files contain no messages."""
+    history = path.with_name(HISTORY)
+    if "testcase" not in head_of(path).shape or history.is_symlink() or not history.is_file():
+        return
+    kind, first, held, size = "", 1, list[str](), 0
+    for number, raw in numbered_lines(history):
+        line = raw.decode("utf-8", "replace").rstrip()
+        if line.startswith("# aider chat started"):
+            continue
+        now = next((mark for mark in (_ASKED, _SHOWN) if line.startswith(mark.rstrip())), "")
+        if (now != kind and line) or size > MAX_TEXT:
+            yield from _history_step(kind, held, history, first)
+            kind, first, held, size = now, number, [], 0
+        held.append(line[len(now) :] if now else line)
+        size += len(line)
+    yield from _history_step(kind, held, history, first)
+
+
+MAX_TEXT = 64_000
+"""Characters of one step."""
+
+
+def _history_step(kind: str, held: list[str], history: Path, line: int) -> Iterator[SessionStep]:
+    text = "\n".join(held).strip()
+    if not text:
+        return
+    if kind == _SHOWN:
+        yield SessionStep(kind="tool_result", role="tool", result=text, source_path=str(history), source_line=line)
+    else:
+        role: StepRole = "user" if kind == _ASKED else "assistant"
+        yield SessionStep(kind="message", role=role, text=text, source_path=str(history), source_line=line)
 
 
 def _launches(path: Path) -> Iterator[ReadItem]:
@@ -257,4 +299,5 @@ FORMAT = LogFormat(
     yields=("calls", "usage", "cost_usd", "passed", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
 )

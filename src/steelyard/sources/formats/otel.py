@@ -9,7 +9,7 @@ and cost. Both state the same usage. Counters are deltas by default: the points 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from steelyard.records import (
     Failure,
     Finding,
     Rejected,
+    SessionStep,
     Usage,
     add_usage,
     moment,
@@ -32,7 +33,9 @@ from steelyard.records import (
 )
 from steelyard.sources.formats._claude import AGENT
 from steelyard.sources.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.sources.formats._otel_steps import StatedSpan, span_steps
 from steelyard.sources.formats._run_values import disjoint_usage, failure_of, run_from, tokens_in
+from steelyard.sources.formats._step_values import call_and_result, first_with_usage, flat_text
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -49,10 +52,16 @@ class Value(msgspec.Struct, rename="camel"):
     int_value: int | str | None = None
     double_value: float | None = None
     bool_value: bool | None = None
+    array_value: ArrayValue | None = None
+    kvlist_value: PairsValue | None = None
 
     @property
-    def plain(self) -> Any:  # Any: a JSON scalar
+    def plain(self) -> Any:  # Any: a JSON value
         """The value itself."""
+        if self.array_value is not None:
+            return [value.plain for value in self.array_value.values]
+        if self.kvlist_value is not None:
+            return {pair.key: pair.value.plain for pair in self.kvlist_value.values if pair.value is not None}
         if self.int_value is not None:
             text = str(self.int_value)
             return int(text) if text.lstrip("-").isdigit() and len(text) < 20 else None
@@ -66,6 +75,18 @@ class Attribute(msgspec.Struct):
     value: Value | None = None
 
 
+class ArrayValue(msgspec.Struct):
+    """Several values."""
+
+    values: list[Value] = []
+
+
+class PairsValue(msgspec.Struct):
+    """Several values by name."""
+
+    values: list[Attribute] = []
+
+
 class AttributeOwner(msgspec.Struct, rename="camel", kw_only=True, dict=True):
     """Whatever has attributes: a list of pairs, or in GitHub Copilot's file a plain object."""
 
@@ -77,6 +98,17 @@ class AttributeOwner(msgspec.Struct, rename="camel", kw_only=True, dict=True):
         if isinstance(self.attributes, dict):
             return self.attributes
         return {attribute.key: attribute.value.plain for attribute in self.attributes if attribute.value is not None}
+
+
+class SpanEvent(AttributeOwner, kw_only=True):
+    """Something that happened during a span, such as a message."""
+
+    name: str = ""
+
+    @property
+    def stated(self) -> Attributes:
+        """Its attributes with its name."""
+        return {**self.facts, "event.name": self.name}
 
 
 class Status(msgspec.Struct):
@@ -97,6 +129,8 @@ class Span(AttributeOwner, rename="camel", kw_only=True):
     start_time: list[int] | None = None
     end_time: list[int] | None = None
     status: Status | None = None
+    name: str = ""
+    events: list[SpanEvent] = []
 
     @property
     def started(self) -> datetime | None:
@@ -212,7 +246,7 @@ class Export(Span, rename="camel", kw_only=True):
         ]
 
     @property
-    def events(self) -> list[LogRecord]:
+    def log_records(self) -> list[LogRecord]:
         """All events."""
         return [
             event for resource in self.resource_logs for scope in resource.scope_logs for event in scope.log_records
@@ -250,21 +284,10 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per conversation; if events and counters report a session, only the events count."""
-    spans: dict[str | int, Span] = {}
-    events: list[LogRecord] = []
-    metrics: list[Metric] = []
-    for export in _exports(path):
-        if not isinstance(export, Export):
-            yield export
-            continue
-        spans |= {span.span_id or id(span): span for span in export.spans}  # without an id, none is another
-        events += [event for event in export.events if event.name.startswith(EVENTS)]
-        metrics += [metric for metric in export.metrics if metric.name in (TOKENS, COST)]
-    groups: dict[str, list[Span]] = {}
-    names = {span.trace_id: name for span in spans.values() if (name := _conversation(span.facts))}
-    for span in spans.values():
-        if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in span.facts):
-            groups.setdefault(names.get(span.trace_id, span.trace_id), []).append(span)
+    content = Content()
+    yield from content.read(path)
+    spans, events, metrics = content.spans, content.events, content.metrics
+    groups, names = content.conversations()
     places: dict[str, set[str]] = {}
     for span in spans.values():
         places.setdefault(names.get(span.trace_id, span.trace_id), set()).add(span.span_id)
@@ -277,6 +300,92 @@ def read(path: Path) -> Iterator[ReadItem]:
     known = {part.run.id for part in parts}
     yield from parts
     yield from (part for part in counter_parts(metrics, str(path)) if part.run.id not in known)
+
+
+class Content:
+    """All spans, events and metrics of a file."""
+
+    def __init__(self) -> None:
+        self.spans: dict[str | int, Span] = {}
+        self.events: list[LogRecord] = []
+        self.metrics: list[Metric] = []
+
+    def read(self, path: Path) -> Iterator[Rejected | Finding]:
+        """Read the file; what cannot be used of it is yielded."""
+        for export in _exports(path):
+            if not isinstance(export, Export):
+                yield export
+                continue
+            self.spans |= {span.span_id or id(span): span for span in export.spans}  # without an id, none is another
+            self.events += [event for event in export.log_records if event.name.startswith(EVENTS)]
+            self.metrics += [metric for metric in export.metrics if metric.name in (TOKENS, COST)]
+
+    def conversations(self) -> tuple[dict[str, list[Span]], dict[str, str]]:
+        """Return the spans of each conversation, and the conversation of each trace that names one."""
+        names = {span.trace_id: name for span in self.spans.values() if (name := _conversation(span.facts))}
+        groups: dict[str, list[Span]] = {}
+        for span in self.spans.values():
+            if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in span.facts):
+                groups.setdefault(names.get(span.trace_id, span.trace_id), []).append(span)
+        return groups, names
+
+
+def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
+    """Yield the steps of a conversation, with the texts that the exporter was told to record."""
+    content = Content()
+    for item in content.read(path):
+        if isinstance(item, Rejected):
+            yield item
+    groups, _ = content.conversations()
+    for name, group in groups.items():
+        if session in (None, name):
+            used = [span for span in group if _usage(span.facts) is not None]
+            counted = [span for span in used if _kind(span.facts) not in AROUND] or used
+            kept = [span for span in group if span in counted or _kind(span.facts) not in AROUND]
+            kept.sort(key=lambda span: int(span.start_time_unix_nano or _nanoseconds(span.start_time) or 0))
+            yield from span_steps([_stated(span, is_counted=span in counted) for span in kept])
+    records = [each for each in content.events if session in (None, label(each.facts.get("session.id")))]
+    records.sort(key=lambda each: (str(each.time_unix_nano), count(each.facts.get("event.sequence")) or 0))
+    once = {msgspec.json.encode((each.name, each.time_unix_nano, each.facts)): each for each in records}
+    for record in once.values():
+        yield from _event_steps(record)
+
+
+def _stated(span: Span, *, is_counted: bool) -> StatedSpan:
+    status = span.status
+    failed = status is not None and status.code in (2, "STATUS_CODE_ERROR")
+    return StatedSpan(
+        facts=span.facts,
+        name=span.name,
+        at=span.started,
+        is_tool=_kind(span.facts) in TOOLS,
+        call=label(span.facts.get("gen_ai.tool.call.id")),
+        model=_model(span.facts),
+        usage=_usage(span.facts) if is_counted else None,
+        error=((status.message if status else None) or "") if failed else None,
+        events=[event.stated for event in span.events],
+    )
+
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def _event_steps(record: LogRecord) -> Iterator[SessionStep]:
+    """Yield the steps of an event of Claude Code; without the option for it, its texts are left out."""
+    facts, name, at = record.facts, record.name.removeprefix(EVENTS), time_of(record.time_unix_nano)
+    if name == "user_prompt":
+        yield SessionStep(kind="message", role="user", text=flat_text(facts.get("prompt")), at=at)
+    elif name == "api_request":
+        known: dict[str, Any] = {"at": at, "model": label(facts.get("model"))}  # Any: fields of a step
+        yield from first_with_usage([], _request_usage(facts), **known)
+    elif name == "tool_result":
+        arguments = facts.get("tool_parameters", facts.get("tool_input"))
+        tool, call = label(facts.get("tool_name")), label(facts.get("tool_use_id"))
+        is_error = str(facts.get("success")).lower() == "false"
+        result = flat_text(facts.get("error"))
+        yield from call_and_result(tool, call, arguments, result, is_done=True, is_error=is_error, at=at)
+    elif name == "api_error":
+        yield SessionStep(kind="error", role="system", text=flat_text(facts.get("error")), at=at)
 
 
 def _exports(path: Path) -> Iterator[Export | Rejected | Finding]:
@@ -543,5 +652,6 @@ FORMAT = LogFormat(
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd if reported"),
     recognizes=recognizes,
     read=read,
+    steps=steps,
     precedence="last",
 )

@@ -117,9 +117,9 @@ def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
             found = True
             yield step
         if not found and not (folder / "sessions" / "agent.cast").is_file():
-            text = text_of_file(folder / "panes" / "post-agent.txt")
-            if text:
-                yield SessionStep(kind="tool_result", role="tool", result=text)
+            pane = folder / "panes" / "post-agent.txt"
+            if text := text_of_file(pane):
+                yield SessionStep(kind="tool_result", role="tool", result=text, source_path=str(pane))
 
 
 def check_messages(path: Path, session: str | None) -> Iterator[CheckMessage]:
@@ -146,7 +146,7 @@ def _episode_steps(folder: Path) -> Iterator[SessionStep]:
         for name, role in EPISODE_FILES:
             text = text_of_file(episode / name)
             if text:
-                yield SessionStep(kind="message", role=role, text=text)
+                yield SessionStep(kind="message", role=role, text=text, source_path=str(episode / name))
 
 
 EPISODE_FILES: tuple[tuple[str, StepRole], ...] = (
