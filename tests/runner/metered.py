@@ -96,6 +96,7 @@ def metered(
     *,
     api: Api = "messages",
     limits: CallLimits | None = None,
+    transcript: Path | None = None,
     patience_seconds: float = 20.0,
     **facts: Any,  # Any: other facts of the endpoint
 ) -> Iterator[Metered]:
@@ -104,7 +105,7 @@ def metered(
         endpoint = ResolvedEndpoint(**{"name": "model", "kind": api, "url": server.url, "key": KEY, **facts})
         with MeteringProxy({"model": endpoint}, patience_seconds=patience_seconds) as proxy:
             log = folder / "metering.jsonl"
-            admission = proxy.admit(TOKEN, "model", log=log, socket_folder=folder, limits=limits)
+            admission = proxy.admit(TOKEN, "model", log=log, socket_folder=folder, limits=limits, transcript=transcript)
             yield Metered(server, admission, log, api)
 
 

@@ -21,6 +21,7 @@ from steelyard.errors import AbortedError, SandboxUnavailableError, UsageError
 from steelyard.records import Record
 from steelyard.runner import _relay
 from steelyard.runner._adapters import PLACES, Adapter, filled
+from steelyard.runner._call_transcript import TRANSCRIPT
 from steelyard.runner._metering_proxy import Admission, MeteringProxy
 from steelyard.runner._metering_records import KEY_REJECTED, CallLimits, MeteredCalls
 from steelyard.runner._model_apis import ModelAnswer, ModelQuestion, ask
@@ -51,6 +52,8 @@ class Job:
     """API kind of the endpoint."""
     experiment: str | None = None
     """The plan's name."""
+    keeps_transcript: bool = False
+    """Whether requests and responses of model calls are kept."""
     facts: dict[str, str] = field(default_factory=dict)
     """More origin fields of the Run: versions, digests, machine."""
 
@@ -306,7 +309,10 @@ def _admitted(job: Job, folder: Path, proxy: MeteringProxy, limits: CallLimits, 
         scratch.chmod(0o711)  # the agent has a separate uid
         assert job.endpoint is not None  # job.uses_calls
         log = folder / "metering.jsonl"
-        admission = proxy.admit(token, job.endpoint, log=log, limits=limits, socket_folder=scratch)
+        transcript = folder / TRANSCRIPT if job.keeps_transcript else None
+        admission = proxy.admit(
+            token, job.endpoint, log=log, limits=limits, socket_folder=scratch, transcript=transcript
+        )
         try:
             yield admission
         finally:

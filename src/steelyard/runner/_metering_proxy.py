@@ -24,6 +24,7 @@ import h11
 import msgspec
 
 from steelyard.errors import UnknownNameError
+from steelyard.runner._call_transcript import MAX_KEPT_BODY_BYTES, CallTranscript
 from steelyard.runner._http import (
     HEAD_BYTES,
     Body,
@@ -191,6 +192,8 @@ class _Exchange:
     first_byte: datetime | None = None
     error_body: bytes = b""
     """The beginning of an answer that is a rejection."""
+    answer: bytearray | None = None
+    """What the agent got, if it is kept."""
     was_aborted: bool = False
     error: str | None = "the execution ended before the response"
     """None once the answer has come whole."""
@@ -205,6 +208,8 @@ class Gate:
     log: CallLog
     budget: CallBudget
     patience_seconds: float = PATIENCE_SECONDS
+    transcript: CallTranscript | None = None
+    """Where requests and responses are kept; None if they are not."""
     _calls: int = 0
     _bodies: int = 0
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
@@ -312,6 +317,7 @@ class Gate:
             waited_seconds=round(waited_seconds, 6),
         )
         self.log.begin(call)
+        exchange.answer = bytearray() if self.transcript is not None else None
         try:
             return await self._passed_on(exchange)
         finally:
@@ -338,6 +344,8 @@ class Gate:
             error_code=error_code_of(exchange.error_body) if exchange.error_body else None,
         )
         self.log.end(ended)
+        if self.transcript is not None and exchange.answer is not None:
+            self.transcript.keep(ended, exchange.request.body, bytes(exchange.answer))
         if reason := self.budget.spend(ended):
             self.log.reject(reason)
         if self._key.is_rejected(ended):
@@ -412,8 +420,12 @@ class Gate:
             elif len(exchange.error_body) < MAX_ERROR_BODY_BYTES:
                 exchange.error_body += piece
             shown = mask.feed(piece)
+            if exchange.answer is not None and len(exchange.answer) <= MAX_KEPT_BODY_BYTES:
+                exchange.answer += shown
             await agent.send_piece(shown if chosen is None else chosen.feed(shown))
         rest = mask.end()
+        if exchange.answer is not None:
+            exchange.answer += rest
         await agent.send_piece(rest if chosen is None else chosen.feed(rest) + chosen.end())
         await agent.send(h11.EndOfMessage())
 
@@ -481,17 +493,26 @@ class MeteringProxy:
         self._loop.close()
 
     def admit(
-        self, token: str, endpoint: str, *, log: Path, socket_folder: Path, limits: CallLimits | None = None
+        self,
+        token: str,
+        endpoint: str,
+        *,
+        log: Path,
+        socket_folder: Path,
+        limits: CallLimits | None = None,
+        transcript: Path | None = None,
     ) -> Admission:
         """A way to the endpoint for one execution, which ends with `close`.
 
-        Who comes with the token is let through and asks with the endpoint's key; the calls are written to `log`.
+        Who comes with the token is let through and asks with the endpoint's key; the calls are written to `log`, and
+        requests and responses to `transcript`.
         """
         upstream = self._upstreams.get(endpoint)
         if upstream is None:
             raise UnknownNameError("endpoint", endpoint, self._upstreams)
         budget = CallBudget(limits or CallLimits(), upstream.endpoint.price_table)
-        gate = Gate(token, upstream, CallLog(log), budget, self._patience_seconds)
+        kept = CallTranscript(transcript) if transcript is not None else None
+        gate = Gate(token, upstream, CallLog(log), budget, self._patience_seconds, kept)
         admission = Admission(self, gate, socket_folder / SOCKET_NAME)
         self._open.add(admission)
         return admission
@@ -576,6 +597,8 @@ class Admission:
         await self._gate.close()
         self.socket.unlink(missing_ok=True)
         self._gate.log.close()
+        if self._gate.transcript is not None:
+            await asyncio.to_thread(self._gate.transcript.close)
         return self._gate.log.count()
 
 

@@ -23,6 +23,7 @@ import msgspec
 from steelyard.errors import AbortedError
 from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, add_pico, cost_of, in_usd, open_price_table, token_cost
 from steelyard.records import Run, calls_in
+from steelyard.runner._call_transcript import TRANSCRIPT
 from steelyard.runner._execution import ExecutionEvidence, Job, execute_trial, shown_command
 from steelyard.runner._judges import judge_as_agent, judge_trial
 from steelyard.runner._metering_proxy import MeteringProxy
@@ -317,6 +318,7 @@ class PlanExecutor:
             endpoint=endpoint,
             endpoint_kind=read.plan.endpoints[endpoint].kind if endpoint is not None else None,
             experiment=read.plan.name,
+            keeps_transcript=read.plan.plan.keep == "transcript",
             facts={name: fact for name, fact in facts.items() if fact is not None},
         )
 
@@ -446,7 +448,7 @@ def _last_written(folder: Path) -> float:
         return max((entry.stat(follow_symlinks=False).st_mtime for entry in entries), default=folder.stat().st_mtime)
 
 
-_KEPT = ("work", "home", "stdout", "stderr", "metering.jsonl", "evidence.json", "started.json")
+_KEPT = ("work", "home", "stdout", "stderr", "metering.jsonl", TRANSCRIPT, "evidence.json", "started.json")
 
 
 def regrade(

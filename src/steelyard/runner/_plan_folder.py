@@ -2,7 +2,7 @@
 
 runs/NAME/ plan.toml lock.json trials.jsonl runs.jsonl
   trials/ID/ trial.json claim result.json           # written last: its presence means that the trial is done
-    retry-0/ started.json work/ home/ stdout stderr metering.jsonl ending.json verify/
+    retry-0/ started.json work/ home/ stdout stderr metering.jsonl transcript.jsonl.gz ending.json verify/
 """
 
 from __future__ import annotations

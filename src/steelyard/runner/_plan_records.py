@@ -326,6 +326,8 @@ class PlanSettings(Record, frozen=True, kw_only=True):
     """Arena to which finished runs are submitted: `arena` for the default store, or a store URL."""
     tasks_from: Literal["arena"] | None = None
     """Additional source of tasks."""
+    keep: Literal["transcript"] | None = None
+    """`transcript`: keep requests and responses of all model calls, compressed and redacted."""
 
 
 class Plan(Record, frozen=True, kw_only=True):
