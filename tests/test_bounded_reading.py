@@ -295,6 +295,7 @@ ELSEWHERE = {
     "questions/repeatability/_oracle.py": "its own source",
     "pages/_html.py": "the style sheet and the script that ship",
     "scratch.py": "folders of our own",
+    "runner/_call_transcript.py": "compresses what it writes",
     "runner/_plan_folder.py": "claims, under a lock, and the system's own files",
     "runner/_metering_proxy.py": "a folder of its own, for the name of a socket",
     "runner/_programs.py": "the first line of a program that is to be run",
