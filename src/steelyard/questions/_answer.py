@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union, get_arg
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from steelyard import figures, pages  # their names are imported on first use
-from steelyard.records import Finding, Redaction
+from steelyard import figures, pages, records  # their names are imported on first use
+from steelyard.records import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
     def _redacted_page(self) -> Page:
         if not self.is_redacted:
             return self.page()
-        redaction = Redaction()
+        redaction = records.Redaction()
         page = redaction.tree(self).page()
         return replace(page, facts=(*page.facts, ("redacted", redaction.summary))) if redaction.count else page
 

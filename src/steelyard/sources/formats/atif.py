@@ -5,7 +5,6 @@ Prompt tokens include cached ones.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -215,7 +214,11 @@ def _unfinished(trajectory: Trajectory) -> bool:
 
 def _brief(name: str) -> str:
     """The name; of one that is too long for an id, its digest."""
-    return name if len(name) <= 1_000 else hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+    if len(name) <= 1_000:
+        return name
+    import hashlib  # brings OpenSSL
+
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
 def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
