@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import InputLimitError, UnreadableFileError
+import steelyard as sy
+from steelyard.errors import InputLimitError, SteelyardError, UnreadableFileError
 from steelyard.files import HEAD_BYTES, beginning_of, whole_file
 from steelyard.records import Rejected
 from steelyard.settings import Limit
@@ -148,3 +149,14 @@ def test_a_long_text_does_not_hide_the_keys_after_it(size: int, tmp_path: Path) 
         declared = recognized(head_of(file))
         assert declared is not None
         assert declared.name == "swe-agent"
+
+
+def test_timings_are_no_runs_and_the_hint_names_speedup(tmp_path: Path) -> None:
+    timings = Path(__file__).parent / "samples" / "speedup"
+    with pytest.raises(SteelyardError, match="pytest-benchmark timings of one side, and no runs") as caught:
+        sy.measure(timings / "pytest-benchmark.json")
+    assert caught.value.hint == "`steelyard speedup` compares two files of timings"
+    other = tmp_path / "counts.json"
+    other.write_text('{"a": [1, 2]}', encoding="utf-8")
+    with pytest.raises(SteelyardError, match="unknown format"):
+        sy.measure(other)

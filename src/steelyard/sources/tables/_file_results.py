@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 Gathered = PlacedRun | Rejected | Finding
 
 
+_MAX_TIMINGS = 16 * 1024 * 1024
+"""Up to this size, a file of an unknown format is tried as one of timings, for a better hint."""
+
+
 def mapped_result(number: int, file: FoundFile, mapping: Mapping) -> FileResult:
     """Whether the mapping reads the file; its runs are streamed as our own records are."""
     from steelyard.sources.mappings._reader import takes  # makes some twenty classes that readers of logs do not need
@@ -75,9 +79,26 @@ def _not_recognized(file: FoundFile) -> Rejected:
         advice = (refusal.hint or "").replace("steelyard mapping suggest FILE", proposes)
         hint = advice if proposes in advice else f"{advice}; or {hint}" if advice else hint
     shipped = shipped_for(PurePath(file.shown).name)
-    if shipped:
+    timings = _timing_format(file)
+    if timings is not None:
+        reason, line = f"{timings} timings of one side, and no runs", None
+        hint = "`steelyard speedup` compares two files of timings"
+    elif shipped:
         hint = f"try the mapping {' or '.join(shipped)}; {hint}"
     return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
+
+
+def _timing_format(file: FoundFile) -> str | None:
+    """The benchmark tool's format that the file has, if any: what looks like custom timings may be anything."""
+    if file.size > _MAX_TIMINGS:
+        return None
+    from steelyard.sources.formats._timing_files import open_timings  # reads of logs do not need timing formats
+
+    try:
+        name = open_timings(file.path)[1].name
+    except (UnreadableFileError, OSError):
+        return None
+    return None if name == "plain" else name
 
 
 def _renamed_part(part: RunPart, file: FoundFile) -> RunPart:
