@@ -401,6 +401,7 @@ class _ShownMessages:
         self.subagent = subagent
         self._tokens: dict[str, Usage] = {}
         self._parts: set[tuple[str, str]] = set()
+        self._answered: set[str | None] = set()
         self._last: Message | None = None
         self._held: list[SessionStep] = []
         self._known: dict[str, Any] = {}  # Any: fields of a step
@@ -441,7 +442,11 @@ class _ShownMessages:
             text = "\n".join(each for each in named if isinstance(each, str))
             if text and self._is_new(message, f"thought {at}"):
                 made.append(SessionStep(kind="message", role="reasoning", text=text, **known))
-        content = flat_text(message.content)
+        content, results = _without_results(message)
+        for id_, result in results:  # the message with the call has the result too, in most versions
+            if id_ not in self._answered:
+                self._answered.add(id_)
+                made.append(SessionStep(kind="tool_result", role="tool", call=id_, result=result, **known))
         if content and self._is_new(message, "text"):
             kind: Any = "error" if message.type == "error" else "message"  # Any: a kind of step
             kind = "compaction" if message.type == "user" and SNAPSHOT in content else kind
@@ -460,7 +465,22 @@ class _ShownMessages:
                 **known,
             )
             made += [step for step in steps if self._is_new(message, f"{step.kind} {tool.id or at}")]
+            if is_done:
+                self._answered.add(tool.id)
         return made
+
+
+def _without_results(message: Message) -> tuple[str | None, list[tuple[str | None, str | None]]]:
+    """Return the text of a message, and the ids and results of the tools that it answers."""
+    content = message.content
+    blocks = content if isinstance(content, list) else []
+    answers = [each["functionResponse"] for each in blocks if isinstance(each, dict) and "functionResponse" in each]
+    if not answers:
+        return flat_text(content), []
+    others = [each for each in blocks if not (isinstance(each, dict) and "functionResponse" in each)]
+    known = [each for each in answers if isinstance(each, dict)]
+    results = [(label(each.get("id")), _tool_text(each["response"]) if "response" in each else None) for each in known]
+    return flat_text(others), results
 
 
 def _tool_text(result: Any) -> str | None:  # Any: a JSON value

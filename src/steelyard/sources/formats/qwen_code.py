@@ -222,6 +222,8 @@ class Event(msgspec.Struct, kw_only=True):
     stats: Stats | None = None
     usage: Total | None = None
     sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    agent: str | None = msgspec.field(name="agentId", default=None)
+    """The subagent whose chat it is."""
     provenance: str | None = None
 
     @property
@@ -464,7 +466,8 @@ def _unseen(number: int, event: Event, used: Metadata) -> SessionStep:
 
 
 def _event_steps(number: int | None, event: Event, used: Usage | None) -> list[SessionStep]:
-    known: dict[str, Any] = {"at": moment(event.timestamp), "source_line": number, "subagent": event.parent}
+    subagent = event.agent if event.sidechain else event.parent
+    known: dict[str, Any] = {"at": moment(event.timestamp), "source_line": number, "subagent": subagent}
     noticed, message = event.noticed, event.message
     if (noticed.name or "").endswith(".api_error"):
         return [SessionStep(kind="error", role="system", text=flat_text(noticed.error_message), **known)]

@@ -94,7 +94,7 @@ def transcript_of(entry: PlacedRun, redaction: Redaction | None) -> Transcript |
 def chosen_logs(logs: Iterable[SessionLog]) -> list[list[SessionLog]]:
     """Return the logs with steps by format, the surest first."""
     by_format: dict[str, list[SessionLog]] = {}
-    for log in {(log.path, log.format, log.session): log for log in reversed([*logs])}.values():
+    for log in {(log.path, log.format, log.session): log for log in logs}.values():
         if log_format_named(log.format).steps is not None:
             by_format.setdefault(log.format, []).append(log)
     return [by_format[name] for name in sorted(by_format, key=_rank)]
