@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BUILDS_AT_ONCE = 4
 BUILD_SECONDS = 120.0
 """How long a response may be computed. Clients wait for less; those that ask again get what was computed meanwhile."""
+STOP_AGAIN_SECONDS = 0.5
 MAX_WAITING = 50
 """Responses that wait to be computed."""
 MAX_VIEWS = 64
@@ -239,23 +240,24 @@ class _TooSlowError(BaseException):
 
 def _within(seconds: float, build: Callable[[], Any]) -> Any:
     """Return the result; stop the computation in this thread after some seconds, as soon as Python code runs in it."""
-    lock, is_over, thread = threading.Lock(), False, ctypes.c_ulong(threading.get_ident())
+    thread, is_over, lock = ctypes.c_ulong(threading.get_ident()), threading.Event(), threading.Lock()
 
     def stop() -> None:
-        with lock:
-            if not is_over:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TooSlowError))
+        wait = seconds
+        while not is_over.wait(wait):  # again: Python ignores errors in a callback of the garbage collector
+            with lock:
+                if not is_over.is_set():
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TooSlowError))
+            wait = STOP_AGAIN_SECONDS
 
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
+    threading.Thread(target=stop, daemon=True).start()
     try:
-        timer.start()
         try:
             return build()
         finally:
-            timer.cancel()
             with lock:
-                is_over = True
+                is_over.set()
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
     except _TooSlowError:
         message = f"the response takes longer than {seconds:.0f} seconds to compute, so the computation was stopped"
         raise RequestError(
