@@ -22,7 +22,7 @@ from steelyard.errors import InputLimitError
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Extraction
 from steelyard.records import MAX_VALUE, NO_LABELS, Rejected, Run
-from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
+from steelyard.settings import EXPANSION, FREE_BYTES, SHORT_EVENTS, SHORT_ROWS, XML_TOKEN_BYTES, ShortLines
 from steelyard.sources import PlacedRun, RunPart, gather
 from steelyard.sources.tables import _join
 
@@ -310,3 +310,29 @@ def test_a_toml_text_of_little_but_keys_is_refused() -> None:
 def test_dots_in_texts_and_comments_are_no_keys(quotes: str) -> None:
     text = f"a = {quotes}{'b.' * 999}{quotes} # {'c.' * 999}\nd = [{'1.5, ' * 999}]\n"
     assert parse_toml(text, Path("a.toml")) == {"a": "b." * 999, "d": [1.5] * 999}
+
+
+EVENT = '{"event":"message_send","properties":{"main_model":"m","cost":0.1,"prompt_tokens":1},"user_id":"u","time":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "line", "short"),
+    [
+        ("runs.csv", "task,agent\n", "t,{}a\n", SHORT_ROWS),
+        ("runs.jsonl", "", '{{"task":"t"{}}}\n', SHORT_ROWS),
+        ("analytics.jsonl", EVENT, "{{{}}}\n", SHORT_EVENTS),
+    ],
+)
+def test_many_short_lines_are_rejected(
+    name: str, start: str, line: str, short: ShortLines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+
+    def rejects(padding: str, most: int) -> bool:
+        path.write_text(start + line.format(padding) * 400)
+        monkeypatch.setenv(short.limit.setting, str(most))
+        return any(isinstance(item, Rejected) and short.limit.reason in item.reason for item in gather([path]))
+
+    assert rejects("", 300)
+    assert not rejects("", 500)
+    assert not rejects(" " * 40, 300)

@@ -11,7 +11,14 @@ from hostile_files import MAX_BYTES, hostile_files, taken
 pytestmark = pytest.mark.checkout
 
 HOSTILE = hostile_files()
-QUICK = ("log of objects", "gzip of a dense line", "workbook of long texts", "Parquet of constant texts")
+QUICK = (
+    "log of objects",
+    "gzip of a dense line",
+    "workbook of long texts",
+    "Parquet of constant texts",
+    "YAML of lists",
+    "CSV of rows",
+)
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in HOSTILE)])

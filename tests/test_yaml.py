@@ -34,6 +34,10 @@ RUNS = """\
         ("a: true", b'{"a":true}'),
         ("a: ~", b'{"a":null}'),
         ("a:", b'{"a":null}'),
+        ("a: '12'\nb: !!str 12\nc: !!float 12", b'{"a":"12","b":"12","c":12.0}'),
+        ("12: a\ntrue: b", b'{"12":"a","true":"b"}'),
+        ("- - 1\n  - [a, {b: c}]\n- |\n  text\n- {}", b'[[1,["a",{"b":"c"}]],"text\\n",{}]'),
+        ("", b"[]"),
         ("---\na: 1\n---\na: 2\n", b'[{"a":1},{"a":2}]'),
     ],
 )
@@ -66,7 +70,9 @@ def test_leaderboard_in_yaml_is_suggested_as_a_summary(tmp_path: Path) -> None:
     [
         ("a: &x [1]\nb: *x\n", "YAML aliases are not supported"),
         ("a: [1\n", "runs.yml: not YAML in line 2"),
-        ("a: !!python/x 1", "not YAML"),
+        ("a: !!python/x 1", "not YAML: unknown tag 'tag:yaml.org,2002:python/x' in line 1"),
+        ("[1]: a", "not YAML: a key in line 1 is a list or mapping"),
+        ("a: !!int x", "not YAML: 'x' in line 1 is not of its type"),
     ],
 )
 def test_yaml_that_cannot_be_read_is_rejected(tmp_path: Path, text: str, message: str) -> None:

@@ -77,6 +77,29 @@ TEXT_BYTES = FILE_BYTES._replace(default=16 << 20, setting="STEELYARD_MAX_TEXT_B
 """A text that people or models write: a profile, a contract, targets, a price table, an answer."""
 LINE_BYTES = Limit("the line is longer than {:,} bytes", 64 << 20, "STEELYARD_MAX_LINE_BYTES")
 """A line of JSON, a row of a table, a value in another tool's store."""
+
+
+class ShortLines(NamedTuple):
+    """Limit on the number of lines, unless they are long: an empty object takes 3 bytes of a file, 1,300 of memory."""
+
+    limit: Limit
+    min_bytes: int
+    """Average length from which on there is no limit."""
+
+    def check(self, where: str, *, lines: int, size: int) -> None:
+        """Reject a file of too many short lines."""
+        if size < lines * self.min_bytes and lines > self.limit.most:
+            raise self.limit.passed(where)
+
+
+SHORT_EVENTS = ShortLines(
+    Limit("more than {:,} lines, of fewer than 32 bytes on average", 100_000, "STEELYARD_MAX_SHORT_LINES"), 32
+)
+"""Of a log, whose lines are events."""
+SHORT_ROWS = ShortLines(
+    Limit("more than {:,} rows, of fewer than 20 bytes on average", 200_000, "STEELYARD_MAX_SHORT_ROWS"), 20
+)
+"""Of a table, whose lines are records."""
 ARTIFACT_BYTES = Limit("the artifacts are larger than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")
 ARTIFACT_FILES = Limit(
     "the artifacts contain more than {:,} files and directories", 20_000, "STEELYARD_MAX_ARTIFACT_FILES"

@@ -239,6 +239,12 @@ def hostile_files() -> dict[str, Hostile]:
         "CSV of numbered columns": Hostile("runs.csv", lambda: _numbered("task", ",a{}") + b"\nt\n"),
         "CSV of empty cells": Hostile("runs.csv", lambda: _filled("task,agent\n", "t," + "," * 1000 + "\n")),
         "CSV of rows": Hostile("runs.csv", lambda: _numbered("task,agent,passed\n", "task-{0},agent,1\n"), MEASURE),
+        "CSV of equal rows": Hostile("runs.csv", lambda: _filled("task\n", "1\n"), MEASURE),
+        "CSV of equal rows, not short": Hostile(
+            "runs.csv", lambda: _filled("task,x_a\n", "1,abcdefghijklmnopq\n"), MEASURE
+        ),
+        "records of few bytes": Hostile("runs.jsonl", lambda: _filled("", '{"task":"a"}\n'), MEASURE),
+        "records of the fewest bytes": Hostile("runs.jsonl", lambda: _filled("", "{}\n"), MEASURE),
         "CSV of quotes": Hostile("runs.csv", lambda: _filled('task,agent\n"', '""', '"\n')),
         "XML of elements": Hostile("report.xml", lambda: _filled("<testsuite>", "<a/>", "</testsuite>")),
         "XML of cases": Hostile("report.xml", lambda: _filled("<testsuite>", "<testcase/>", "</testsuite>")),
@@ -296,6 +302,9 @@ def hostile_files() -> dict[str, Hostile]:
             lambda: _numbered("", "a{} = 1\n", size=4_000_000),
             ("measure", str(SAMPLES / "outcome" / "example-3.jsonl"), "--profile"),
         ),
+        "YAML of records": Hostile("runs.yaml", lambda: _filled("", "- task: a\n  passed: true\n")),
+        "YAML of anchors": Hostile("runs.yaml", lambda: _filled("", "- &a 1\n")),
+        "YAML of brackets": Hostile("runs.yaml", lambda: b"[" * 200_000 + b"]" * 200_000),
         "YAML of lists": Hostile(
             "runs.yaml", lambda: _filled("- a: [", "[],", "]\n"), ("read", "--map", "livecodebench")
         ),

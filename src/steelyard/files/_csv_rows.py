@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._file_bytes import beginning_of, open_file
 from steelyard.records import Rejected
-from steelyard.settings import LINE_BYTES
+from steelyard.settings import LINE_BYTES, SHORT_ROWS
 
 SEPARATORS = (",", ";", "\t")
 """Separators of cells: spreadsheets write semicolons where the comma is the decimal mark."""
@@ -79,15 +79,21 @@ _NOT_CSV = (csv.Error, UnicodeDecodeError, InputLimitError)
 
 
 def _unreadable(path: Path, error: Exception) -> UnreadableFileError:
-    if isinstance(error, InputLimitError) or "field limit" in str(error):  # a cell in quotes may go over many lines
+    if isinstance(error, InputLimitError):
+        return error
+    if "field limit" in str(error):  # a cell in quotes may go over many lines
         return LINE_BYTES.passed(str(path))
     return UnreadableFileError(str(path), f"not CSV: {error}")
 
 
 def _lines(file: IO[str], path: Path, most: int) -> Iterator[str]:
+    number = size = 0
     while line := file.readline(most + 1):
+        number += 1
+        size += len(line)
         if len(line) > most:
             raise LINE_BYTES.passed(str(path))
+        SHORT_ROWS.check(str(path), lines=number, size=size)
         yield line
 
 

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.errors import InputLimitError, UnreadableFileError
 from steelyard.files._file_bytes import open_file, whole_file
 from steelyard.records import JSON_ERRORS, MAX_VALUE, Finding, Rejected, check_density, json_problem
-from steelyard.settings import LINE_BYTES
+from steelyard.settings import LINE_BYTES, SHORT_EVENTS, ShortLines
 
 MAX_DEPTH = 4
 """Keys nested deeper than this distinguish no formats."""
@@ -214,13 +214,16 @@ _SKIPPED_BYTES = 1 << 20
 """At once, of a line that is too long."""
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path, short: ShortLines | None = None) -> Iterator[tuple[int, bytes]]:
     """Lines that hold something, numbered; of one over the limit only the beginning is kept in memory."""
     most = LINE_BYTES.most
     with open_file(path) as file:
-        number = 0
+        number = size = 0
         while line := file.readline(most + 1):
             number += 1
+            size += len(line)
+            if short is not None:
+                short.check(str(path), lines=number, size=size)
             is_cut = len(line) > most and not line.endswith(b"\n")
             while is_cut and (rest := file.readline(_SKIPPED_BYTES)):
                 is_cut = not rest.endswith(b"\n")
@@ -230,9 +233,11 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T] | Rejected | Finding]:
+def records(
+    path: Path, decoder: msgspec.json.Decoder[T], short: ShortLines = SHORT_EVENTS
+) -> Iterator[tuple[int, T] | Rejected | Finding]:
     """Each line's record, or why the line was rejected. Several objects on one line are all read, with a finding."""
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, short):
         try:
             yield number, decoded(line, decoder)
         except JSON_ERRORS as error:

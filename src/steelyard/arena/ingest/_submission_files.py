@@ -36,7 +36,7 @@ from steelyard.records import (
     decode_submission,
 )
 from steelyard.scratch import scratch_folder
-from steelyard.settings import FILE_BYTES, PIPED, is_stdin, shown_path
+from steelyard.settings import FILE_BYTES, PIPED, SHORT_ROWS, is_stdin, shown_path
 
 TO_SUBMIT = "this is a submission; use: steelyard arena submit"
 FROM_RUNS = "this is a run record, not a submission; submit it as a run"
@@ -193,7 +193,7 @@ def _is_run(record: Any) -> bool:  # Any: as above
 
 
 def _jsonl(path: Path) -> Iterator[LocatedSubmission | Rejected]:
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, SHORT_ROWS):
         placed = _placed(path, number, partial(decode_submission, line), record=line)
         if isinstance(placed, Rejected) and (rejected := too_long(path, number, line)) is not None:
             placed = msgspec.structs.replace(rejected, code=placed.code)

@@ -32,7 +32,7 @@ _MINUS_ZERO = np.uint64(1 << 63)
 
 
 _THREADS = min(8, os.cpu_count() or 1)
-_ROWS_AT_ONCE = 4_000_000
+_ROWS_AT_ONCE = 100_000
 """Up to this many runs, several queries fit into memory at a time; above, one."""
 
 

@@ -30,6 +30,7 @@ from steelyard.records import (
     add_usage,
     moment,
 )
+from steelyard.settings import SHORT_EVENTS
 from steelyard.sources.formats._claude import (
     DELEGATING,
     SYNTHETIC,
@@ -147,7 +148,7 @@ class Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         if self.path.stat().st_size > WHOLE_BYTES:
-            for number, line in numbered_lines(self.path):
+            for number, line in numbered_lines(self.path, SHORT_EVENTS):
                 self.counted = self.start = number
                 self._own_ids |= _ids_after(OWN_ID, line)
                 self._parent_ids |= _ids_after(PARENT_ID, line)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from steelyard.files import numbered_lines, too_long
 from steelyard.records import DecodeError, Rejected, decode_run
+from steelyard.settings import SHORT_ROWS
 from steelyard.sources.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.sources.formats._run_records import any_is_run, is_cut_run
 
@@ -21,7 +22,7 @@ def recognizes(head: Head) -> bool:
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     """Each line's Run, or why it was rejected."""
     name = str(path)
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, SHORT_ROWS):
         try:
             yield PlacedRun(decode_run(line), name, number)
         except DecodeError as error:

@@ -14,7 +14,7 @@ import msgspec
 from steelyard.errors import MappingError, UnreadableFileError
 from steelyard.files import SHORT_OR_LONG, Row, csv_rows, document, records
 from steelyard.records import Finding, Rejected
-from steelyard.settings import FILE_BYTES, TEXT_BYTES
+from steelyard.settings import FILE_BYTES, SHORT_ROWS, TEXT_BYTES
 from steelyard.sources.mappings._conversions import plain_text
 from steelyard.sources.mappings._mapping import ROOTS, Conditions, Mapping, Scalar, listed
 from steelyard.sources.mappings._paths import STAR, Several, Step, ValuePath, getter, parse_path, root_of
@@ -365,7 +365,7 @@ def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
     steps = parse_path(spec.rows_at).steps
     gathered: list[_Place] = []
     number = 0
-    for item in [(0, document(file.path, _ANY))] if is_document else records(file.path, _ANY):
+    for item in [(0, document(file.path, _ANY))] if is_document else records(file.path, _ANY, SHORT_ROWS):
         if not isinstance(item, tuple):
             yield item
             continue

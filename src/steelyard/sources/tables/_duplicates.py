@@ -19,6 +19,7 @@ from steelyard.sources.tables._row_batches import CONTENT_HASH, ID_GIVEN, LINE, 
 ROW = "_row"
 HASHES_AT_ONCE = 25_000_000
 """Names that are looked through at a time: 16 bytes each while they are sorted."""
+NAMES_AT_ONCE = 50_000
 _MADE_FROM_CONTENT = "^[0-9a-f]{64}$"
 
 
@@ -120,7 +121,11 @@ def _named(numbered: pl.LazyFrame, names: list[str]) -> pl.Series:
     """The rows that were given these names."""
     if not names:
         return pl.Series(ROW, [], pl.UInt32)
-    return numbered.filter(pl.col("id").is_in(names)).select(ROW).collect().to_series()
+    found = [
+        numbered.filter(pl.col("id").is_in(part)).select(ROW).collect().to_series()
+        for part in (names[start : start + NAMES_AT_ONCE] for start in range(0, len(names), NAMES_AT_ONCE))
+    ]
+    return pl.concat(found).unique().sort()
 
 
 def _hashes_twice(frame: pl.LazyFrame) -> pl.Series:
