@@ -100,6 +100,7 @@ from ._paired import (
     cliffs_delta as cliffs_delta,
     cluster_sign_flip as cluster_sign_flip,
     effective_clusters as effective_clusters,
+    margin_quantum as margin_quantum,
     mcnemar_exact as mcnemar_exact,
     moments_of as moments_of,
     paired_bootstrap as paired_bootstrap,

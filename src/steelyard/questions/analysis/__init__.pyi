@@ -16,6 +16,7 @@ from ._differences import (
     StatisticsOptions as StatisticsOptions,
     delta_within_tasks as delta_within_tasks,
     difference as difference,
+    for_margin as for_margin,
     gap_of as gap_of,
     linearized as linearized,
     reach_of as reach_of,

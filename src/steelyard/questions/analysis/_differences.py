@@ -37,6 +37,7 @@ from steelyard.statistics import (
     difference_bounds,
     effective_clusters,
     filled_differences,
+    margin_quantum,
     mean_of,
     no_interval,
     paired_t,
@@ -118,6 +119,10 @@ class Difference:
     """Difference of each task; for a ratio of means, its contribution to the difference."""
     quantum: float = 0.0
     """Squared step of a task's difference; see `quantum_of`."""
+    at_margin: DifferenceTest | None = None
+    """Procedure over tasks for a difference other than 0; None if it is the same."""
+    margin_quantum: float = 0.0
+    """Squared step of that procedure."""
     unclustered: DifferenceTest | None = None
     """Procedure over tasks, where clusters must confirm it; None without them."""
     clustered: DifferenceTest | None = None
@@ -242,6 +247,8 @@ def _mean_difference(
         ]
         contributions = linearized(*ratio_parts[1]) - linearized(*ratio_parts[0])
     quantum = _quantum(metric, attempts)
+    has_margin = options.method == "auto" and options.planned_tasks is None and catalog()[metric].binary
+    margin = margin_quantum(*attempts) if has_margin else 0.0
     if options.planned_tasks is not None:
         found = sequential_difference(
             gaps[_by_completion(samples, rows, common)],
@@ -263,6 +270,8 @@ def _mean_difference(
         tested(compared, found, _reason(len(gaps)), options),
         gaps=contributions,
         quantum=quantum,
+        at_margin=_test(metric, contributions, margin, options) if margin else None,
+        margin_quantum=margin,
         geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
     )
     if not evenly:
@@ -294,6 +303,14 @@ def _by_completion(samples: Samples, rows: tuple[Mask, Mask], common: Mask) -> I
 def _quantum(metric: str, attempts: tuple[Ints, Ints]) -> float:
     """Return the squared step of a binary metric's differences; other values do not move in steps."""
     return quantum_of(*attempts) if catalog()[metric].binary else 0.0
+
+
+def for_margin(difference: Difference, options: StatisticsOptions) -> Difference:
+    """Return a difference judged against a margin and not against 0: its interval allows for the skewness there."""
+    if difference.paired is None or difference.at_margin is None or difference.paired is difference.clustered:
+        return difference
+    union = union_of([difference.paired, difference.at_margin])
+    return replace(tested(difference, union, "", options), quantum=difference.margin_quantum)
 
 
 def _test(metric: str, gaps: Floats, quantum: float, options: StatisticsOptions) -> DifferenceTest | None:

@@ -33,6 +33,8 @@ from steelyard.questions.analysis import (
     EFFECT_OF_INTEREST,
     NO_COMMON_TASK,
     Difference,
+    StatisticsOptions,
+    for_margin,
     reach_of,
 )
 from steelyard.statistics import (
@@ -218,10 +220,11 @@ def judge(
 
 
 def _equivalence(difference: Difference, judging: VerdictSettings) -> Equivalence:
-    assert difference.paired is not None
+    judged = for_margin(difference, StatisticsOptions(level=judging.level)).paired
+    assert judged is not None
     assert judging.margin is not None
     better = catalog()[difference.metric].better
-    limits, level = difference.paired.limits, judging.level
+    limits, level = judged.limits, judging.level
     both = equivalence_test(limits, judging.margin, level=level)
     if both.verdict == "equivalent" or better == "neither":
         return both

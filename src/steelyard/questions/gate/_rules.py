@@ -21,6 +21,7 @@ from steelyard.questions.analysis import (
     Samples,
     StatisticsOptions,
     difference,
+    for_margin,
     linearized,
     ratio_part_names,
     scores_of,
@@ -424,6 +425,7 @@ def _tested(
     compared = difference(scaled, baseline, candidate, rule.metric, options=options)
     if fills and rule.factor == 1:
         compared = with_fills(compared, options)
+    compared = for_margin(compared, options)
     single = compared.runs == (compared.tasks, compared.tasks)
     return RuleEstimate(
         metric=rule.metric,
