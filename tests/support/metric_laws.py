@@ -13,7 +13,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
-from steelyard.metrics import Metric, evaluate
+from steelyard.metrics import Metric, catalog, evaluate
 from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
 from steelyard.questions.measure import GroupValue, measure
@@ -114,6 +114,8 @@ def _type_of(name: str) -> type[pl.DataType]:
 
 
 def values_of(name: str) -> st.SearchStrategy:
+    if name in catalog() and catalog()[name].binary:
+        return st.none() | st.sampled_from([0.0, 1.0])  # a run passed or did not
     kind = RUN_FIELDS[name].kind if name in RUN_FIELDS else "float"
     known = {
         "bool": st.booleans(),
