@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import steelyard as sy
+from steelyard.errors import SteelyardError
 from steelyard.questions import TaskFiles
 from steelyard.questions.speedup import speedup
 
@@ -95,3 +97,41 @@ def test_an_agent_named_nop_has_no_fallback(key: str, falls_back: bool, tmp_path
     tests = write(tmp_path / "tests.json", {"passed": 2, "failed": 1})
     found = speedup(TaskFiles(nop=asv / "nop.json", agents={key: asv / "agent.json"}, tests=tests)).attempts[0]
     assert found.fallback_to_baseline is falls_back
+
+
+RATIOS = """task,agent,try,bench,ratio,expert,ok,usd
+t1,codex,1,m.A.time_x(1),2.0,4.0,yes,0.5
+t1,codex,1,m.A.time_x(2),8.0,4.0,yes,0.5
+t1,codex,1,m.time_f,0.5,1.0,yes,0.5
+t1,codex,1,n.B.time_y,1.0,0.0,yes,0.5
+t1,codex,2,m.time_f,3.0,1.0,no,0.5
+t1,aider,1,m.time_f,2.0,1.0,,
+t1,aider,1,m.time_f,5.0,1.0,,
+"""
+
+
+def test_a_table_of_speedups_is_read_by_a_mapping(tmp_path: Path) -> None:
+    table = tmp_path / "ratios.csv"
+    table.write_text(RATIOS, encoding="utf-8")
+    fields: dict[str, Any] = {
+        "task": "task",
+        "agent": "agent",
+        "attempt": "try",
+        "passed": "ok",
+        "cost_usd": "usd",
+        "x_benchmark": "bench",
+        "x_speedup": {"from": "ratio", "as": "float"},
+        "x_reference_speedup": {"from": "expert", "as": "float"},
+    }
+    mapping = {"mapping": 1, "name": "m", "rows": {"format": "csv"}, "run": fields}
+    result = sy.speedup(table, map=mapping)
+    first, second, other = sorted(result.attempts, key=lambda attempt: (attempt.agent != "codex", attempt.number))
+    assert (first.task_speedup, first.num_benchmarks, first.num_valid_benchmarks) == (pytest.approx(2.0), 4, 3)
+    assert first.agent_advantage == pytest.approx(-0.5198420997897459)
+    assert (first.success, second.success, other.success) == (True, False, None)
+    assert second.task_speedup == 1.0  # a failed attempt counts as unchanged
+    assert (other.task_speedup, other.task_cost_usd) == (pytest.approx(2.0), None)
+    assert result.rejected_count == 1  # a second row of the same benchmark
+    del fields["x_speedup"]
+    with pytest.raises(SteelyardError, match="no row has x_speedup"):
+        sy.speedup(table, map=mapping)

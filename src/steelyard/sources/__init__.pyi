@@ -63,6 +63,7 @@ from .formats.timings.fceval import (
     NOT_THE_DIFFERENCE as NOT_THE_DIFFERENCE,
     Trial as Trial,
     TrialAgent as TrialAgent,
+    TrialFile as TrialFile,
     is_baseline as is_baseline,
     is_log as is_log,
     log_block as log_block,
@@ -79,6 +80,7 @@ from .mappings._mapping import (
     shipped_mappings as shipped_mappings,
 )
 from .mappings._reader import MappedRun as MappedRun, read_mapped as read_mapped, read_rows as read_rows
+from .mappings._speedup_rows import mapped_trials as mapped_trials
 from .mappings._suggestion import SuggestedMapping as SuggestedMapping, suggest as suggest
 from .tables._cluster import Cluster as Cluster, Row as Row, Work as Work
 from .tables._file_runs import (

@@ -16,8 +16,9 @@ from steelyard.errors import InputError, NoValidInputError, UnknownNameError, Us
 from steelyard.option_names import option
 from steelyard.prices import open_price_table
 from steelyard.profiles import Profile, Unscored, load_profile
-from steelyard.questions._options import PriceOptions, ProfileName
+from steelyard.questions._options import MapName, PriceOptions, ProfileName
 from steelyard.questions._question import Options, Texts, doc, log_question
+from steelyard.questions._run_input import open_mapping
 from steelyard.questions.speedup._answer import SpeedupResult as SpeedupResult
 from steelyard.questions.speedup._inputs import SpeedupConstants, TaskFiles, options_of
 from steelyard.questions.speedup._page import page as page
@@ -65,6 +66,10 @@ class TaskFileOptions(Options):
 class SpeedupOptions(PriceOptions, TaskFileOptions):
     """Options of `speedup`."""
 
+    map: MapName = doc(
+        "Mapping for a table of speedups (x_speedup): a TOML file or a built-in name.", default=None, local=True
+    )
+
     task: str | None = doc("Name of the task; for a directory or FC-Eval file, the only task to measure.", default=None)
     profile: ProfileName = doc(
         "Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.",
@@ -91,7 +96,7 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
 @log_question(
     SpeedupOptions,
     examples=({"baseline": "main.json", "candidate": "branch.json"},),
-    input_help="Directory of tasks, or an FC-Eval results.json or log; - for stdin.",
+    input_help="Directory of tasks, an FC-Eval results.json or log, or a table with a mapping; - for stdin.",
 )
 def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResult:
     """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
@@ -111,11 +116,19 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     ('branch', 2.0)
     """
     from steelyard.questions.speedup._summary import speedups_of  # brings numpy and SciPy
-    from steelyard.questions.speedup._task_timings import TimingReading, read_folder, read_task, read_trial_file
+    from steelyard.questions.speedup._task_timings import (
+        TimingReading,
+        read_folder,
+        read_speedup_table,
+        read_task,
+        read_trial_file,
+    )
 
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     constants = _constants(profile, options)
     reading = TimingReading(price_table=open_price_table(options.prices))
+    if options.map is not None and (inputs is None or isinstance(inputs, TaskFiles)):
+        raise UsageError(f"{option('map')} reads tables of speedups, not timings", hint="name the table")
     if inputs is None:
         inputs = _task_files(options)
     else:
@@ -124,8 +137,14 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
         read_task(inputs, reading)
     else:
         given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+        mapping = None if options.map is None else open_mapping(options.map)
         for path in dict.fromkeys(given):
-            read_folder(path, reading) if path.is_dir() else read_trial_file(path, reading)
+            if mapping is not None:
+                read_speedup_table(path, mapping, reading)
+            elif path.is_dir():
+                read_folder(path, reading)
+            else:
+                read_trial_file(path, reading)
     if not reading.attempts:
         raise _nothing(reading)
     if options.task is not None and not isinstance(inputs, TaskFiles):

@@ -41,15 +41,18 @@ from steelyard.sources import (
     LOG_SUFFIXES,
     NO_BLOCK,
     NOT_THE_DIFFERENCE,
+    Mapping,
     TimingFile,
     Trial,
     TrialAgent,
+    TrialFile,
     contradiction,
     contradictions,
     format_of_tests,
     is_baseline,
     is_log,
     log_block,
+    mapped_trials,
     open_timings,
     read_timings,
     read_trials,
@@ -347,7 +350,15 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
         raise UnreadableFileError(
             str(path), f"a {source.name} file contains timings of one side; a speedup needs two", hint=hint
         )
-    file = read_trials(opened)
+    _add_trials(path, read_trials(opened), reading)
+
+
+def read_speedup_table(path: Path, mapping: Mapping, reading: TimingReading) -> None:
+    """Read the attempts whose speedups a table states."""
+    _add_trials(path, mapped_trials(path, mapping), reading)
+
+
+def _add_trials(path: Path, file: TrialFile, reading: TimingReading) -> None:
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}
     # A reference solution in one trial of a task applies to all its trials.

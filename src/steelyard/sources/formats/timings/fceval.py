@@ -135,7 +135,7 @@ def _trial(task: str, result: dict[str, Any], metrics: dict[str, Any]) -> Trial:
             # the trial's own verdict is that of the last agent, so among several it belongs to none
             not_scored = alone and "is_resolved" in result and result["is_resolved"] is None
             harness = NOT_SCORED if not_scored else _stated_verdict(payload, tests)
-            agents[key] = _agent(payload, tests, snapshot or NO_BLOCK, harness)
+            agents[key] = trial_agent(payload, tests, snapshot or NO_BLOCK, harness)
     return Trial(task, agents, oracle_tests, oracle_snapshot, name=text_or_none(result.get("trial_name")))
 
 
@@ -157,7 +157,7 @@ def _unmeasured(task: str, result: dict[str, Any], everyone: list[str]) -> Trial
     resolved = result.get("is_resolved")
     harness = resolved if isinstance(resolved, bool) else NOT_SCORED
     agents = {
-        key: _agent(
+        key: trial_agent(
             {"task_cost_usd": costs.get(key), "trajectory_length": extra.get("trajectory_length")}, None, None, harness
         )
         for key in named or everyone
@@ -174,12 +174,13 @@ def is_baseline(key: str, which: str) -> bool:
     return key.split(":", 1)[0].lower() == which
 
 
-def _agent(
+def trial_agent(
     payload: dict[str, Any],  # Any: JSON values
     tests: TestResults | None,
     snapshot: Snapshot | None,
     harness: bool | Missing | None = None,
 ) -> TrialAgent:
+    """Return what an agent did in a trial, from the speedups, cost and trajectory length that its entry states."""
     nop, oracle, agent = _speedups(payload.get("per_benchmark_speedups"))
     return TrialAgent(
         nop=nop,
@@ -299,7 +300,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         tests = tests_of(blocks["TESTS"]) if key == last else None
         snapshot = (snapshot_of(blocks["SNAPSHOT"]) or NO_BLOCK) if key == last else None
         failed = key == last and (tests is None or not tests.total)  # no block, or one without a test
-        agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot, False if failed else None)
+        agents[key] = trial_agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot, False if failed else None)
     return Trial(_task_of_log(opened.path), agents, None, None)
 
 
