@@ -114,7 +114,7 @@ long: $(BROWSER) $(API) $(SPARK) mutants test-pythons ## run the long tests: sim
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents and not spark" --ignore=tests/arena/test_soak.py
 	$(BIN)/python -m pytest -q -p no:xdist -m long tests/arena/test_soak.py
 	$(MAKE) test-agents NEWEST="claude-code codex gemini-cli opencode mini-swe-agent aider openhands"
-	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
+	$(BIN)/python -m benchmarks.coverage --write
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
 	scripts/spark.sh $(BIN)/python -m pytest -q -p no:xdist -m "spark and long" tests/spark

@@ -1,70 +1,64 @@
-"""Print the table of coverage, or write it into the page that keeps it.
+"""Simulate the validation, and write its page.
 
-    python -m benchmarks.coverage [--quick] [--only METHOD] [--write docs/statistics.md]
+    python -m benchmarks.coverage [--share 0.1] [--only GROUP ...] [--workers N] [--write]
 
-`--write` puts the table, with the date, between the coverage marks of the page.
+`--write` updates the results of the simulated cells (benchmarks/coverage/results.csv) and generates
+docs/methods/validation.md from all of them. Exits with 1 if a count misses its limit. `--share` simulates a fraction of
+the data sets. Without `--only`, all groups are simulated.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
-from datetime import UTC, datetime
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.coverage import SCENARIOS, Row, run
-
-
-def table(rows: list[Row]) -> str:
-    """The rows as Markdown."""
-    lines = ["| method | what | regime | required | observed | datasets |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        least, most = row.scenario.promise
-        if row.scenario.kind in ("interval", "test"):
-            promised = f"{least:.0%} to {most:.0%}"
-        else:
-            promised = f"at least {least:.0%}" if least else "at most 5%"
-        counted = f"{row.trials:,}" if row.trials else "exact"
-        lines.append(
-            f"| {row.scenario.method} | {row.scenario.kind} | {row.scenario.regime} | {promised} "
-            f"| {row.share * 100:.2f}% | {counted} |"
-        )
-    return "\n".join(lines)
+from benchmarks.coverage import CELLS
+from benchmarks.coverage._cells import Count, misses
+from benchmarks.coverage._page import PAGE, RESULTS, Result, page, read_results, write_results
 
 
-def write(page: Path, rows: list[Row], *, day: str) -> None:
-    """Put the table between the page's coverage marks."""
-    begin, end = "<!-- coverage: begin -->", "<!-- coverage: end -->"
-    text = page.read_text(encoding="utf-8")
-    head, rest = text.split(begin)
-    _, tail = rest.split(end)
-    made = f"Generated on {day} by `python -m benchmarks.coverage`.\n\n{table(rows)}\n"
-    page.write_text(f"{head}{begin}\n{made}{end}{tail}", encoding="utf-8")
+def _simulated(place: int, share: float) -> tuple[int, list[Count], float]:
+    started = time.process_time()
+    counts = CELLS[place].counts(share)
+    return place, counts, time.process_time() - started
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Coverage of every interval and size of every test.")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
-    parser.add_argument("--write", type=Path, help="the page that keeps the table")
-    parser.add_argument("--only", help="rows whose method contains this")
+    parser = argparse.ArgumentParser(description="Coverage of intervals, error rates and power of verdicts.")
+    parser.add_argument("--share", type=float, default=1.0, help="fraction of the data sets")
+    parser.add_argument("--only", nargs="*", default=[], help="groups of cells, by the start of their names")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--write", action="store_true", help="update the results and the page")
     options = parser.parse_args()
-    rows = []
-    for scenario in SCENARIOS:
-        if options.only and options.only not in scenario.method:
-            continue
-        started = time.perf_counter()
-        row = run(scenario, quick=options.quick)
-        rows.append(row)
-        mark = "ok  " if row.holds or (options.quick and row.near) else "FAIL"
-        print(
-            f"{mark} {row.share * 100:6.2f}%  {scenario.kind:17} {scenario.method:22} {scenario.regime}"
-            f"  ({time.perf_counter() - started:.1f} s)",
-            flush=True,
-        )
+    chosen = [
+        place for place, cell in enumerate(CELLS) if not options.only or cell.group.startswith(tuple(options.only))
+    ]
+    found: dict[int, list[Count]] = {}
+    with ProcessPoolExecutor(options.workers) as pool:
+        for place, counts, seconds in pool.map(_simulated, chosen, [options.share] * len(chosen)):
+            found[place] = counts
+            cell = CELLS[place]
+            rates = "; ".join(f"{each.what} {each.rate:.1%}" for each in counts)
+            print(f"{cell.group}: {cell.name}: {rates} ({seconds:.1f} s)", flush=True)
+    results = [Result(CELLS[place].group, CELLS[place].name, count) for place in chosen for count in found[place]]
     if options.write:
-        write(options.write, rows, day=datetime.now(UTC).date().isoformat())
-    return 0 if all(row.holds or (options.quick and row.near) for row in rows) else 1
+        renewed = {(result.group, result.cell) for result in results}
+        known = {(cell.group, cell.name): place for place, cell in enumerate(CELLS)}
+        kept = [
+            old for old in read_results() if (old.group, old.cell) not in renewed and (old.group, old.cell) in known
+        ]
+        results = sorted([*kept, *results], key=lambda each: known[each.group, each.cell])
+        write_results(results)
+        PAGE.write_text(page(results), encoding="utf-8")
+    missed = [result for result, miss in zip(results, misses([each.count for each in results]), strict=True) if miss]
+    for result in missed:
+        count = result.count
+        print(f"FAIL {result.group}: {result.cell}: {count.what} {count.rate:.2%}, limit {count.limit:.1%}")
+    print(f"{len(results):,} counts, {len(missed):,} beyond their limits; {RESULTS.name}")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

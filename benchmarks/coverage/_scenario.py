@@ -1,4 +1,4 @@
-"""What every row of the table of coverage is: a method, its regime, its promise, and what was seen."""
+"""Regime of a single method, and the coverage that it must have there."""
 
 from __future__ import annotations
 
@@ -43,36 +43,6 @@ class Scenario:
         """Between which shares the row must lie."""
         least, most = PROMISES[self.kind]
         return least if self.least is None else self.least, most
-
-
-@dataclass(frozen=True)
-class Row:
-    """A scenario's result."""
-
-    scenario: Scenario
-    share: float
-    trials: int
-
-    @property
-    def noise(self) -> float:
-        """Three standard errors of the simulation; 0 when the row is exact."""
-        if self.trials == 0:
-            return 0.0
-        nominal = 0.95 if "interval" in self.scenario.kind else 0.05
-        return 3 * float(np.sqrt(nominal * (1 - nominal) / self.trials))
-
-    @property
-    def holds(self) -> bool:
-        """Whether the promise is kept, allowing a one-sided one the noise of its simulation."""
-        least, most = self.scenario.promise
-        slack = 0.0 if self.scenario.kind in ("interval", "test") else self.noise
-        return least - slack - 1e-12 <= self.share <= most + slack + 1e-12
-
-    @property
-    def near(self) -> bool:
-        """Whether the promise may be kept for all that so short a simulation can tell."""
-        least, most = self.scenario.promise
-        return least - self.noise - 1e-12 <= self.share <= most + self.noise + 1e-12
 
 
 def holds_truth(interval: Interval, truth: float) -> bool:
