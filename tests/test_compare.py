@@ -647,3 +647,18 @@ def test_compare_sequential_needs_times_and_a_policy() -> None:
         sequential(unscored)
     assert sequential(unscored, unscored="exclude").pairs[0].metrics["pass_rate"].sequential.completed == 19
     assert sequential(unscored, unscored="fail").pairs[0].metrics["pass_rate"].sequential.completed == 20
+
+
+def test_compare_page_lists_each_metric_by_task() -> None:
+    runs = [
+        Run(task=task, agent=agent, passed=passed, cost_usd=cost)
+        for task in ("a", "b", "c")
+        for agent, passed, cost in (("ant", True, 0.25), ("bee", task == "a", 0.5))
+    ]
+    answer = sy.compare(runs, baseline="agent=ant", candidate="agent=bee", metrics="pass_rate,cost_usd")
+    (table,) = [table for table in answer.page().tables if table.name == "task_values"]
+    assert table.is_folded
+    shown = {column.name: list(column.values) for column in table.columns}
+    assert shown["metric"] == ["Cost"] * 3
+    assert shown["baseline"] == [0.25] * 3
+    assert shown["candidate"] == [0.5] * 3

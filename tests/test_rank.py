@@ -325,3 +325,12 @@ def test_rank_groups_by_the_keys_that_vary(varying: dict[str, tuple[str, str]], 
         for task in range(3)
     ]
     assert sy.rank(runs, metrics=["pass_rate"]).by == keys
+
+
+def test_rank_page_states_the_kruskal_wallis_test() -> None:
+    ranking = sy.rank(made_runs({"ant": 0.9, "bee": 0.1}), metrics="pass_rate", resamples=100)
+    test = ranking.kruskal_wallis["pass_rate"]
+    assert test.h is not None
+    assert dict(ranking.page().facts)["Kruskal-Wallis test"] == (
+        f"pass_rate: H = {test.h:.6g}, p < 0.001 (2 groups, 80 runs)"
+    )

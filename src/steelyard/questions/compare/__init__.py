@@ -721,6 +721,14 @@ def _tables(answer: Comparison, pair: Pair, number: int) -> Iterator[PageTable]:
     )
     if pair.differing_metric is not None:
         yield _differing_tasks(pair, pair.differing_metric, sides, name="tasks" if number == 1 else f"tasks{number}")
+    others = [name for name in pair.metrics if name != pair.differing_metric]
+    rows = [
+        (catalog()[name].title, pair.metrics[name].unit, task)
+        for name in others
+        for task in (*pair.metrics[name].by_task.higher, *pair.metrics[name].by_task.lower)
+    ]
+    if rows:
+        yield _tasks_of_metrics(rows, sides, name="task_values" if number == 1 else f"task_values{number}")
 
 
 def _both_sides(answer: Comparison, pair: Pair) -> str:
@@ -811,6 +819,27 @@ def _differing_tasks(pair: Pair, metric: str, sides: str, *, name: str) -> PageT
         caption=f"{declared.title} on tasks that differ, {sides}: {counts}",
         columns=tuple(columns),
         terminal_rows=TASKS_SHOWN,
+    )
+
+
+def _tasks_of_metrics(rows: Sequence[tuple[str, str, TaskValues]], sides: str, *, name: str) -> PageTable:
+    """Return the tasks on which the other metrics differ: the title of the metric, its unit and the values."""
+    metrics, units, tasks = zip(*rows, strict=True)
+    columns = [
+        pages.text_column("metric", "metric", metrics),
+        pages.text_column("task", "task", [each.task for each in tasks]),
+    ]
+    for place, title, values in (
+        ("baseline", "A", [each.baseline for each in tasks]),
+        ("candidate", "B", [each.candidate for each in tasks]),
+    ):
+        texts = [quantity(value, unit) for value, unit in zip(values, units, strict=True)]
+        columns.append(pages.Column(name=place, title=title, values=values, decimals=6, texts=texts))
+    return pages.PageTable(
+        name=name,
+        caption=f"Other metrics on tasks that differ, {sides}",
+        columns=tuple(columns),
+        is_folded=True,
     )
 
 

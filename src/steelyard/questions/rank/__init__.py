@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from steelyard import metrics, pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError, UsageError
-from steelyard.formatting import at_least, counted, exact_percent, interval_name, number_format, quantity
+from steelyard.formatting import (
+    at_least,
+    counted,
+    exact_percent,
+    interval_name,
+    number_format,
+    p_value,
+    plain,
+    quantity,
+)
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
@@ -301,11 +310,20 @@ def page(answer: Ranking) -> Page:
             ("tasks", f"{tasks.common:,} shared by all groups, of {tasks.all:,}"),
             ("order", f"{answer.order} of {answer.metrics[0]}; ranks by {answer.test}"),
             ("interval method", pages.methods_of([group.score for group in answer.groups])),
+            *(("Kruskal-Wallis test", _rank_test(name, test)) for name, test in answer.kruskal_wallis.items()),
             *pages.drawn_facts(confidence=answer.confidence, resamples=answer.resamples, seed=answer.seed),
             *pages.counting_facts(answer),
         ),
     )
     return pages.with_figures(made, answer, ("dots", "pareto"))
+
+
+def _rank_test(name: str, test: KruskalWallis) -> str:
+    """Return the result of the test of a metric, or why there is none."""
+    if test.h is None or test.p_value is None:
+        return f"{name}: {test.reason}"
+    values = f"{counted(test.groups, 'group')}, {counted(test.n, 'run')}"
+    return f"{name}: H = {plain(test.h)}, {p_value(test.p_value)} ({values})"
 
 
 def _side(key: Mapping[str, str | int | None]) -> str:
