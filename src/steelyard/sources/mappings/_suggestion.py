@@ -423,7 +423,7 @@ class _Draft:
         if flags and all(column.name in asked for column in flags):
             return
         if not flags and not asked and not self._is_summary and self._may_have_a_verdict(taken):
-            yield "No column is surely the verdict: does one say whether a run passed?"
+            yield "No column is clearly the verdict: does one say whether a run passed?"
         if len(flags) == 1:
             yield f"Is {shown(flags[0].name)} the verdict?"
         elif flags:
