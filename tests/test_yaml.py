@@ -88,3 +88,17 @@ def test_yaml_in_a_directory_is_read_only_by_a_mapping(tmp_path: Path) -> None:
     assert sy.read(tmp_path).n == 1
     mapping = {"mapping": 1, "name": "m", "rows": {"format": "json"}, "run": {"task": "task", "passed": "passed"}}
     assert sy.read(tmp_path, map=mapping).n == 2
+
+
+def test_rows_with_a_pass_rate_may_be_summaries(tmp_path: Path) -> None:
+    path = tmp_path / "board.yml"
+    rows = [("a", "diff", 20.5), ("a", "whole", 30.5), ("b", "diff", 40.5)]
+    path.write_text(
+        "".join(
+            f"- dirname: x-{model}-{form}\n  model: {model}\n  edit_format: {form}\n  pass_rate_1: {rate}\n"
+            "  syntax_errors: 0\n"
+            for model, form, rate in rows
+        )
+    )
+    questions = sy.suggest_mapping(path).questions
+    assert [question.rpartition(", or ")[2] for question in questions] == ["is each row the summary of many runs?"]

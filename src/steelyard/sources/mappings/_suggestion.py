@@ -313,6 +313,8 @@ def run_line(run: Run) -> str:
     return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}..."
 
 
+RATE_WORDS = frozenset({"pass", "rate"})
+"""Words of a header that only a summary of several runs has."""
 TASK = "task ="
 _NAME = re.compile(r"[^\W\d_]{2}|^[^\W\d_]")
 """Two letters in a row or one at the beginning, which numbers and times do not have."""
@@ -499,12 +501,14 @@ class _Draft:
 
     @property
     def _is_summary(self) -> bool:
-        """Whether each row has a model of its own on a benchmark, as a leaderboard has."""
+        """Whether each row has a pass rate, or a model of its own on a benchmark, as a leaderboard has."""
         if self.has("verdict"):
             return False
         named = {match.field: match.column for match in self.found if match.score >= SURE}
         if "model" not in named:
             return False
+        if any(set(header_words(column.name)) >= RATE_WORDS for column in self.layout.columns):
+            return True
         columns = [named[field] for field in ("model", "agent", "experiment") if field in named]
         whole = [row for row in zip(*(column.cells for column in columns), strict=True) if None not in row]
         return len(whole) == self.layout.count == len(set(whole)) > 1
