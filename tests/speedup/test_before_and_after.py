@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,9 @@ def test_the_sentence_has_the_experts_own_speedup(sides: dict[str, str]) -> None
 def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["speedup", "--baseline", sides["before"], "--candidate", sides["after"]]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("branch is 2.000 times as fast over 1 of 1 benchmark (1 faster).")
+    assert printed.out.startswith(
+        "branch is 2.000 times as fast (interval 1.849 to 2.163) over 1 of 1 benchmark (1 faster)."
+    )
     assert "dvantage" not in printed.out
     assert "expert" not in printed.out + printed.err
     assert (
@@ -166,7 +169,13 @@ def test_a_benchmark_shows_the_interval_of_its_speedup(tmp_path: Path) -> None:
     low, high = math.exp(figures.log_speedup_low), math.exp(figures.log_speedup_high)
     assert f"{low:.3f} to {high:.3f}" in line
     assert "0.500x" in line
-    assert attempt.levels[0].low is None  # a geometric mean over benchmarks has none
+    overall, module = attempt.levels[:2]
+    assert overall.agent_speedup is not None
+    assert overall.low is not None
+    assert overall.high is not None
+    assert overall.low < overall.agent_speedup < overall.high < 1
+    assert not overall.is_noise  # its own test decides, not those of the benchmarks
+    assert module.low is None  # a geometric mean over some of the benchmarks has none
 
 
 def test_without_tests_success_is_unknown_and_not_zero(tmp_path: Path) -> None:
@@ -184,7 +193,10 @@ def test_the_answer_says_slower_and_within_noise(tmp_path: Path) -> None:
     noise = sy.speedup(**timed_pair(tmp_path, NOISY)).page().answer
     assert noise.startswith("candidate is within noise: 0.9")
     slower = sy.speedup(**timed_pair(tmp_path, SLOWER)).page().answer
-    assert slower == "candidate is slower: 0.500 times as fast over 1 of 1 benchmark (1 slower)."
+    pattern = r"candidate is slower: 0.500 times as fast \(interval (.+) to (.+)\) over 1 of 1 benchmark \(1 slower\)."
+    limits = re.fullmatch(pattern, slower)
+    assert limits is not None
+    assert float(limits[1]) < 0.5 < float(limits[2]) < 1
 
 
 def test_the_figure_names_neither_a_task_nor_an_expert_that_nobody_gave(sides: dict[str, str]) -> None:

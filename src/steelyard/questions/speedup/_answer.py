@@ -47,12 +47,12 @@ class BenchmarkLevel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     oracle_speedup: float | None
     """Speedup of the reference solution; None if there is none."""
     low: float | None
-    """Lower bound of the interval of a single benchmark; None for a mean."""
+    """Lower bound of the interval of a single benchmark or of the mean over all; None for other means."""
     high: float | None
     num_benchmarks: int
     num_valid_benchmarks: int
     is_noise: bool
-    """Whether none of its benchmarks shows a change: the verdict of each is `unclear`."""
+    """Whether none of its benchmarks shows a change; for the mean over all, whether it shows none itself."""
 
 
 class PytestSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -139,9 +139,12 @@ def _sentence_of_task(answer: SpeedupResult, best: str, comparison: str) -> str:
     fastest = ", the fastest," if len(answer.summary) > 1 else ""
     speed = "not measured"
     if attempt.task_speedup is not None:
+        overall = next(iter(attempt.levels), None)
         slower = "slower: " if round(attempt.task_speedup, 3) < 1 else ""
-        is_noise = set(verdicts) == {"unclear"}
+        is_noise = set(verdicts) == {"unclear"} if overall is None else overall.is_noise
         speed = f"{'within noise: ' if is_noise else slower}{attempt.task_speedup:.3f} times as fast"
+        if overall is not None and overall.low is not None and len(attempt.levels) > 1:
+            speed += f" (interval {bounds_text(overall.low, overall.high, 'ratio')})"
     return f"{best}{fastest} is {speed} over {valid}{f' ({listed})' if listed else ''}{comparison}."
 
 

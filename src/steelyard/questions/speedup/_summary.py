@@ -379,9 +379,12 @@ Paths = list[tuple[tuple[str, ...], list[int]]]
 
 
 def levels_of(
-    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None
+    table: BenchmarkTable, index: int, speedup_intervals: SpeedupIntervals | None, *, level: float
 ) -> tuple[BenchmarkLevel, ...]:
-    """Return the levels of one attempt, each before those inside it; without intervals, nothing is noise."""
+    """Return the levels of one attempt, each before those inside it; without intervals, nothing is noise.
+
+    The first level is the geometric mean over all benchmarks, with the interval and the verdict of its own test.
+    """
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):
@@ -389,7 +392,16 @@ def levels_of(
         path = tuple(part for part in place if part is not None)
         parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
         paths.setdefault((*path, parameters), []).append(row)
-    return tuple(_levels(table, speedup_intervals, sorted(paths.items()), ()))
+    first, *inside = _levels(table, speedup_intervals, sorted(paths.items()), ())
+    overall = speedup_intervals.overall[index] if speedup_intervals is not None and speedup_intervals.overall else None
+    if (
+        overall is not None
+        and first.agent_speedup
+        and math.isclose(math.log(first.agent_speedup), overall.log_ratio, abs_tol=1e-9)
+    ):
+        low, high, is_noise = math.exp(overall.low), math.exp(overall.high), overall.p_value > 1 - level
+        first = msgspec.structs.replace(first, low=low, high=high, is_noise=is_noise)
+    return first, *inside
 
 
 def _levels(
@@ -511,7 +523,9 @@ class Speedups:
             trajectory_origin=attempt.trajectory_origin,
             measures=own_measures,
             missing=reasons | own_reasons,
-            levels=levels_of(self.table, index, self.speedup_intervals) if has_levels else (),
+            levels=levels_of(self.table, index, self.speedup_intervals, level=self.options.interval_level)
+            if has_levels
+            else (),
         )
 
     def summary_records(self) -> dict[str, SpeedupSummary]:
