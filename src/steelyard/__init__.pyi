@@ -16,8 +16,10 @@ from .questions._transcripts import steps as steps
 from .questions.compare import CompareOptions as CompareOptions, compare as compare
 from .questions.completeness import CompletenessOptions as CompletenessOptions, completeness as completeness
 from .questions.explain import ExplainOptions as ExplainOptions, explain as explain
+from .questions.failures import FailuresOptions as FailuresOptions, failures as failures
 from .questions.find import FindOptions as FindOptions, find as find
 from .questions.gate import GateOptions as GateOptions, gate as gate
+from .questions.integrity import IntegrityOptions as IntegrityOptions, integrity as integrity
 from .questions.judges import JudgesOptions as JudgesOptions, judges as judges
 from .questions.mapping import suggest_mapping as suggest_mapping
 from .questions.matrix import MatrixOptions as MatrixOptions, matrix as matrix

@@ -183,3 +183,4 @@ class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, E
         default="mean",
     )
     min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)
+    clean: bool = doc("Count passed runs with an integrity violation as not passed.", default=False)

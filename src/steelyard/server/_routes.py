@@ -38,7 +38,9 @@ from steelyard.questions import (
 from steelyard.questions.arena.leaderboard import Leaderboard, arena_leaderboard
 from steelyard.questions.arena.task_add import AddedTasks
 from steelyard.questions.compare import CompareOptions, Comparison, compare
+from steelyard.questions.failures import FailuresOptions, FailureSummary, failures_of
 from steelyard.questions.find import FindOptions, Matches, matches_in
+from steelyard.questions.integrity import IntegrityOptions, IntegritySummary, integrity_of
 from steelyard.questions.rank import Ranking, rank
 from steelyard.questions.repeatability import Repeatability, RepeatabilityOptions, repeatability
 from steelyard.questions.show import RunDetail, RunOutput, RunRecords, ShowOptions
@@ -61,6 +63,8 @@ Values = Mapping[str, str]
 ShowQuery = query_of(ShowOptions, without=("run", "redact", "where", "since", "until"))
 StepsQuery = query_of(ShowStepsOptions, without=("run", "redact", "where", "since", "until"))
 FindQuery = query_of(FindOptions, without=("redact", "where", "since", "until"))
+IntegrityQuery = query_of(IntegrityOptions, without=("redact", "where", "since", "until"))
+FailuresQuery = query_of(FailuresOptions, without=("redact", "where", "since", "until"))
 
 
 class OutputQuery(Query, frozen=True, kw_only=True):
@@ -134,6 +138,14 @@ def _find(source: RunsSource, values: Values, query: Query) -> Matches:
     return matches_in(source.entries().items(), options)
 
 
+def _integrity(source: RunsSource, values: Values, query: Query) -> IntegritySummary:
+    return integrity_of(source.entries().items(), options_of(IntegrityOptions, query, **values))
+
+
+def _failures(source: RunsSource, values: Values, query: Query) -> FailureSummary:
+    return failures_of(source.entries().items(), options_of(FailuresOptions, query, **values))
+
+
 def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
     detail = _run_records(source).detail(ShowOptions(run=values["run"], offset=query.offset))
     if detail.output is None:
@@ -190,6 +202,8 @@ RUN_ROUTES = (
     ),
     question_route("show_steps", command="show --run {run} --steps", query=StepsQuery, over_runs=_steps),
     question_route("find", query=FindQuery, over_runs=_find),
+    question_route("integrity", query=IntegrityQuery, over_runs=_integrity),
+    question_route("failures", query=FailuresQuery, over_runs=_failures),
     question_route("judges"),
     question_route(
         "repeatability",

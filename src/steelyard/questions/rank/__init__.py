@@ -30,6 +30,7 @@ from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._question import question
 from steelyard.questions._run_input import Measurable
 from steelyard.questions.compare import skews, table_findings
+from steelyard.questions.integrity import CleanRuns, clean_runs
 from steelyard.questions.measure import checked_keys
 from steelyard.questions.rank._answer import (
     PassEstimate as PassEstimate,
@@ -58,6 +59,7 @@ SHOWN_K = (1, 2, 3, 4, 5, 10)
 MAX_LEADERS = 6
 """Number of possible leaders that the sentence names."""
 RANK = "Rank 2-4: {level} confidence set for the rank."
+CLEAN = ", runs with an integrity violation counted as not passed"
 BOUND_SIGN = "≥"
 BOUND = "≥ marks a lower bound: the cost of some runs is known to be too low."
 PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
@@ -79,6 +81,9 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
+    clean = clean_runs(runs, options) if options.clean else CleanRuns()
+    if options.clean:
+        runs, options = clean.runs, clean.options_of(options)
     table = open_table(runs, named, options, keys=keys_by or VARYING)
     keys_by = keys_by or list(default_keys(table))
     table = with_expected_tasks(table, options.tasks, keys_by)
@@ -117,6 +122,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
         correction="holm" if "Holm" in test else "step-down" if "step-down" in test else None,
         weight_by=options.weight_by,
         unscored=profile.unscored,
+        clean=options.clean,
         tasks=RankedTasks(common=int(field.common.sum()), all=len(samples.task_names)),
         kruskal_wallis=_rank_tests(samples, named, counting),
         confidence=judging.level,
@@ -136,6 +142,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
         ),
         findings=one_a_kind(
             (
+                *clean.findings,
                 *table_findings(table),
                 *chosen_findings,
                 *scheme_findings,
@@ -144,7 +151,7 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
                 *skews(table, samples, metrics, field.groups, by=keys_by, keys=field.keys, labels=labels),
             )
         ),
-        rejected_count=table.rejected_count,
+        rejected_count=table.rejected_count + clean.rejected_count,
     )
 
 
@@ -301,7 +308,7 @@ def page(answer: Ranking) -> Page:
         title="Which group is best, how certain is the ranking, and what does it cost?",
         answer=_sentence(answer),
         table=pages.PageTable(
-            caption=f"{over}, by {answer.order}, {pages.weighting(answer)}",
+            caption=f"{over}, by {answer.order}, {pages.weighting(answer)}{CLEAN if answer.clean else ''}",
             columns=tuple(_columns(answer)),
             sides=[_side(group.key) for group in answer.groups],
         ),
@@ -313,6 +320,7 @@ def page(answer: Ranking) -> Page:
             *(("Kruskal-Wallis test", _rank_test(name, test)) for name, test in answer.kruskal_wallis.items()),
             *pages.drawn_facts(confidence=answer.confidence, resamples=answer.resamples, seed=answer.seed),
             *pages.counting_facts(answer),
+            *((("integrity violations", "counted as not passed"),) if answer.clean else ()),
         ),
     )
     return pages.with_figures(made, answer, ("dots", "pareto"))

@@ -91,6 +91,8 @@ class Ranking(Answer, frozen=True, kw_only=True):
     """Unit of analysis of means and proportions: tasks or runs."""
     unscored: str
     """Policy for runs without a verdict: exclude or fail."""
+    clean: bool
+    """Whether passed runs with an integrity violation count as not passed."""
     tasks: RankedTasks
     kruskal_wallis: dict[str, KruskalWallis]
     """Test of each metric over the runs of the groups, by metric; it ignores that tasks are shared, so it never decides
