@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from runner.execution import job_of
 from steelyard import sandbox
 from steelyard.grading import Bounds, Grader, Interpreter, check_all, hidden_tests
 from steelyard.grading._artifacts import StagedArtifacts
+from steelyard.grading._tests import MAX_RECORD_BYTES, read_test_record
 from steelyard.questions.repeatability._contract import Case, Contract, ContractLimits
 from steelyard.questions.repeatability._oracle import Oracle
 from steelyard.records import Record, convert_task
@@ -283,6 +285,31 @@ def test_cheats_of_special_tests_fail_or_are_marked(cheat: SpecialCheat, isolati
     assert alone.is_weak or not alone.is_passed
     assert passes_in_one_process(cheat.tests, cheat.wrong, isolation)
     assert passes_in_one_process(cheat.tests, cheat.right, isolation)
+
+
+FUNCTIONS = """
+import textwrap, unittest, solution
+class Test(unittest.TestCase):
+    def test_functions(self):
+        self.assertEqual(solution.first([textwrap.dedent], lambda: 0)("  a"), "a")
+        self.assertEqual(solution.made()(), 1)
+"""
+
+
+def test_records_that_are_cut_or_too_large_are_no_records() -> None:
+    whole = zlib.compress(b'{"statuses": {"t": "passed"}}')
+    assert read_test_record(whole) is not None
+    large = zlib.compress(b'{"statuses": {"t": "' + b"p" * MAX_RECORD_BYTES + b'"}}')
+    for content in (b"", whole[:-1], b'{"statuses": {}}', zlib.compress(b"[" * 100_000), large):
+        assert read_test_record(content) is None
+
+
+def test_functions_of_the_tests_and_of_the_code_cross(isolation: Isolation, tmp_path: Path) -> None:
+    right = "def first(given, key):\n    return given[0] if key else None\ndef made():\n    return lambda: 1\n"
+    tmp_path.chmod(0o755)
+    files = {"solution.py": right}
+    found = graded(files, isolation, tmp_path, has_reference=True, tests=FUNCTIONS, right=right)
+    assert (found.is_passed, found.is_weak) == (True, False), found
 
 
 @pytest.mark.parametrize(

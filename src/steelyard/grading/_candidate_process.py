@@ -46,6 +46,9 @@ class Remote:
             raise AttributeError(name)
         return self._peer.ask("get", self._number, name)
 
+    def __bool__(self) -> bool:
+        return bool(self._peer.ask("bool", self._number))
+
     def __iter__(self) -> Iterator[Any]:
         made = self._peer.ask("op", self._number, "__iter__", [])
         return made if isinstance(made, Remote) else iter(made)
@@ -101,7 +104,7 @@ class Peer:
 
     def describe(self, kind: type) -> Any:
         number = self.number_of(kind)
-        if number in self.described:
+        if number in self.described or self.wire.is_comparing:
             return [number]
         self.described.add(number)
         bases = [crossing_class(base) or self.describe(base) for base in kind.__bases__ if base is not object]
@@ -131,9 +134,11 @@ class Peer:
             text = ""
         given = []
         for value in error.args:
+            sent = set(self.described)
             try:
                 given.append(self.wire.pack(value, Table()))
             except BaseException:  # noqa: BLE001 - as above
+                self.described = sent  # nothing of it is sent
                 given.append(None)
         kind = type(error)
         described = crossing_class(kind) or self.describe(kind)
@@ -192,8 +197,14 @@ class Peer:
             parts = [self.wire.unpack(part, table) for part in given]
             before = self.wire.contents(table)
             value = self.perform(name, target, parts)
-            changed = self.wire.changes(table, before)  # first, as the tests read it first
-            self.send({"changed": changed, "answer": self.wire.pack(value, table)})
+            known = set(self.described)
+            try:
+                changed = self.wire.changes(table, before)  # first, as the tests read it first
+                answer = self.wire.pack(value, table)
+            except BaseException:
+                self.described = known  # nothing of it is sent
+                raise
+            self.send({"changed": changed, "answer": answer})
         except BaseException as error:  # noqa: BLE001 - whatever the candidate raises is its answer
             changed = self.wire.changes(table, before)
             self.send({"changed": changed, "raise": self.error(error)})

@@ -24,7 +24,7 @@ import msgspec
 from steelyard import sandbox
 from steelyard.grading import _candidate_process, _test_process, _wire
 from steelyard.grading._split import BOOT, Bounds, Interpreter, sources
-from steelyard.grading._tests import NOT_FAILED, HiddenTests, TestRecord, module_of
+from steelyard.grading._tests import NOT_FAILED, HiddenTests, module_of, read_test_record
 from steelyard.sandbox import Content
 
 MAX_CHANCE = 0.001
@@ -104,10 +104,9 @@ def run_shared(
     content = result.collected.get(place)
     if content is None or result.exit_status != 0:
         return SharedRun(statuses={}, copies={}, problem=f"the tests did not finish ({result.ending})")
-    try:
-        record = msgspec.json.decode(content, type=TestRecord)
-    except msgspec.MsgspecError:
-        return SharedRun(statuses={}, copies={}, problem="the record of the tests is malformed")
+    record = read_test_record(content)
+    if record is None:
+        return SharedRun(statuses={}, copies={}, problem="the record of the tests is malformed or too large")
     if record.problem is not None:
         return SharedRun(statuses={}, copies={}, problem=record.problem)
     statuses: dict[str, str] = {}

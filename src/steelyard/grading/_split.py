@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard import sandbox
 from steelyard.grading import _candidate_process, _test_process, _wire
-from steelyard.grading._tests import HiddenTests, TestRecord, module_of
+from steelyard.grading._tests import HiddenTests, TestRecord, module_of, read_test_record
 from steelyard.sandbox import Content, Isolation, Limits
 
 BOOT = """
@@ -110,7 +110,8 @@ def run_split(
         words = result.stderr.decode(errors="replace").strip().splitlines()
         reason = f"{result.ending}{f': {sandbox.printable(words[-1])}' if words else ''}"
         return TestRecord(statuses={}, has_died=True, problem=f"the tests did not finish ({reason})")
-    return msgspec.json.decode(content, type=TestRecord)
+    unreadable = TestRecord(statuses={}, has_died=True, problem="the record of the tests is malformed or too large")
+    return read_test_record(content) or unreadable
 
 
 def candidate_line(python: Interpreter) -> list[str]:

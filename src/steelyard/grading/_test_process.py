@@ -14,6 +14,7 @@ import sys
 import threading
 import types
 import unittest
+import zlib
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
@@ -406,6 +407,8 @@ class Peer:
                 if parts[0].startswith("_") or isinstance(value, SHARED_TYPES) or controls_tests(value, parts[0]):
                     raise AttributeError(parts[0])
                 result = getattr(value, parts[0])
+            elif what == "bool":
+                result = bool(value)
             elif what == "op" and parts[0] in OPERATORS and not isinstance(value, SHARED_TYPES):
                 result = getattr(type(value), parts[0])(value, *parts[1])
             else:
@@ -638,8 +641,9 @@ def write(place: str, record: Record, problem: str | None) -> None:
     """Write the record and end, without what others do at exit."""
     if os.getpid() != record.owner:
         os._exit(1)
-    with open(place, "w", encoding="utf-8") as file:
-        json.dump({**record.written(), "problem": problem}, file)
+    text = json.dumps({**record.written(), "problem": problem})
+    with open(place, "wb") as file:
+        file.write(zlib.compress(text.encode()))
     os._exit(0)
 
 

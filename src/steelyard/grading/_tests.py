@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -104,6 +105,20 @@ class TestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the candidate's process ended before the tests."""
     problem: str | None = None
     """Why the tests did not run to the end."""
+
+
+MAX_RECORD_BYTES = 64 << 20
+"""Size of a record. A process of the code under test may have written it."""
+
+
+def read_test_record(content: bytes) -> TestRecord | None:
+    """The record that the tests' process wrote; None if it is malformed or too large."""
+    reader = zlib.decompressobj()
+    try:
+        text = reader.decompress(content, MAX_RECORD_BYTES)
+        return msgspec.json.decode(text, type=TestRecord) if reader.eof else None
+    except (zlib.error, msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def top_modules(*folders: Path | None) -> set[str]:

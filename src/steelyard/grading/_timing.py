@@ -83,7 +83,10 @@ def time_calls(
     content = result.collected.get(place)
     if content is None:
         return TimedRun(timed={}, problem=f"the benchmarks did not finish ({result.ending})")
-    return msgspec.convert(json.loads(content), TimedRun)  # JSON of Python has NaN
+    try:
+        return msgspec.convert(json.loads(content), TimedRun)  # JSON of Python has NaN
+    except (ValueError, RecursionError):  # cut: the results are too large
+        return TimedRun(timed={}, problem="the results are malformed or too large")
 
 
 def first_difference(found: TimedRun, reference: TimedRun) -> str | None:

@@ -56,12 +56,20 @@ class Table:
         self.values.append(value)
         return len(self.values) - 1
 
+    def copy(self) -> Table:
+        """A table that values can be added to while this one stays as it is."""
+        made = Table()
+        made.values, made.places = list(self.values), dict(self.places)
+        return made
+
 
 class Wire:
     """Writes and reads values. `refer` and `resolve` are for objects that do not cross."""
 
     def __init__(self, refer: Callable[[Any], list[Any]], resolve: Callable[[list[Any]], Any]) -> None:
         self.refer, self.resolve = refer, resolve
+        self.is_comparing = False
+        """Whether what is written is only compared with what was written before."""
 
     def pack(self, value: Any, table: Table, depth: int = 0) -> Any:  # noqa: PLR0911 - one for each type; Any: JSON
         """The value as JSON."""
@@ -160,13 +168,20 @@ class Wire:
 
     def changes(self, table: Table, before: list[str]) -> list[Any]:
         """The mutable values of a call whose content is no longer what it was."""
-        changed = []
-        for place, was in enumerate(before):
-            content = self.content(table.values[place], table, 0)
-            if json.dumps(content) != was:
-                changed.append([place, content[1]])
-        return changed
+        return [
+            [place, self.content(table.values[place], table, 0)[1]]
+            for place, was in enumerate(before)
+            if self.compared(table.values[place], table) != was
+        ]
 
     def contents(self, table: Table) -> list[str]:
         """What each mutable value holds now, to compare with later."""
-        return [json.dumps(self.content(value, table, 0)) for value in list(table.values)]
+        return [self.compared(value, table) for value in list(table.values)]
+
+    def compared(self, value: Any, table: Table) -> str:
+        """What a mutable value holds, as a text that is not sent."""
+        self.is_comparing = True
+        try:
+            return json.dumps(self.content(value, table.copy(), 0))
+        finally:
+            self.is_comparing = False
