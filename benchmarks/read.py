@@ -37,7 +37,7 @@ _UUIDS = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 def samples() -> list[Path]:
     """Real sessions where there are some, else the small ones that ship."""
     real = sorted(REAL.glob("*.jsonl")) if REAL.is_dir() else []
-    return real or sorted(OURS.glob("claude-code*.jsonl"))
+    return real or sorted((OURS / "claude-code").glob("*.jsonl"))
 
 
 def copies(files: list[Path], megabytes: int) -> Iterator[bytes]:
