@@ -88,6 +88,8 @@ METAVARS = {
     "effect-size": "DIFF",
     "sequential": "N",
     "gold": "FILE",
+    "rules": "FILE",
+    "severity": "LEVEL",
     "weight-by": "UNIT",
     "unscored": "POLICY",
     "policy": "POLICY",
