@@ -292,6 +292,8 @@ ELSEWHERE = {
     "metrics/engines/_spark.py": "facts in a scratch folder of our own",
     "plugins.py": "lists of installed packages",
     "profiles/_profile_files.py": "profiles that ship",
+    "questions/failures": "categories that ship",
+    "questions/integrity/_rules.py": "rules that ship",
     "questions/repeatability/_oracle.py": "its own source",
     "pages/_html.py": "the style sheet and the script that ship",
     "scratch.py": "folders of our own",

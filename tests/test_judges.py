@@ -274,10 +274,12 @@ def gold_panel(tasks: int = 40, attempts: int = 5) -> tuple[list[Run], dict[str,
     return runs, truth
 
 
-def test_judges_corrects_pass_rate_with_gold_labels() -> None:
+def test_judges_corrects_pass_rate_with_gold_labels(tmp_path: Path) -> None:
     runs, truth = gold_panel()
-    labels = {id_: truth[id_] for id_ in list(truth)[::2]}
-    result = sy.judges(runs, gold=labels, by=[])
+    labels = list(truth)[::2]
+    path = tmp_path / "labels.csv"
+    path.write_text("run,passed\n" + "".join(f"{id_},{truth[id_]}\n" for id_ in labels))
+    result = sy.judges(runs, gold=path, by=[])
     votes = {each.id: each.judgments[0].passed for each in runs}
     passed = [id_ for id_ in labels if truth[id_]]
     accuracy = result.judges["judge"].accuracy

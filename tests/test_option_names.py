@@ -31,7 +31,10 @@ FOREIGN: dict[str, set[str]] = {
     "sources/formats/promptfoo.py": {"--no-cache"},
     "sources/formats/qwen_code.py": {"--output-format"},
     "sources/formats/scylla.py": {"--model"},
-    "questions/find.py": {"--all"},  # git log --all
+    "grading/_test_process.py": {"--continue-on-collection-errors"},
+    "questions/integrity/_actions.py": {"--in-place"},
+    "questions/integrity/_run_check.py": {"--create", "--dest", "--output", "--prefix", "--target"},
+    "records/_redaction.py": {"--cookie", "--user"},
     "runner/_adapters.py": {"--whitespace"},
 }
 """Flags of other programs: agents, harnesses and git."""
@@ -43,7 +46,6 @@ COMMANDS: dict[str, set[str]] = {
     "option_names.py": {"--no-"},
     "questions/_question.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},
-    "questions/find.py": {"--all"},  # git log --all
     "questions/arena/agent.py": {"--agent"},
     "questions/arena/all_leaderboards.py": {"--all-tasks"},
     "questions/report/_sections.py": {"--json"},

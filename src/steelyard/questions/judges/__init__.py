@@ -7,10 +7,10 @@ Also reports inconsistent scores and votes, and whether scores differ between gr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 TERMINAL_ROWS = 30
 """Tasks that a terminal shows."""
-GoldLabels: TypeAlias = str | PathLike[str] | AbstractMapping[str, bool] | None
-"""A CSV file, or verdicts by run id."""
 LEVELS = ((0.8, "good"), (0.667, "moderate (tentative conclusions only)"), (0.0, "too low to be reliable"))
 """Interpretation of alpha (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative."""
 
@@ -59,7 +57,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
         "Comma-separated grouping keys: agent, model, tier, experiment or a custom field.",
         default=("agent", "model"),
     )
-    gold: GoldLabels = doc(
+    gold: Path | None = doc(
         "Gold labels: a CSV file with the columns run (run id) and passed (yes or no).", default=None, local=True
     )
     gold_source: Literal["sample", "other"] = doc(
@@ -78,7 +76,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
 def judges(runs: Runs, options: JudgesOptions) -> Judges:
     """Measure inter-rater agreement, judge severity, the consistency of scores and votes, and accuracy.
 
-    `gold` is a CSV file with verdicts by people, or a mapping from run ids to verdicts. The judged pass rate is
+    `gold` is a CSV file with verdicts by people. The judged pass rate is
     corrected by PPI++ if the labels are a random sample of these runs, and by Rogan and Gladen's method if they are of
     other runs.
 

@@ -1,10 +1,9 @@
-"""Gold labels: verdicts by people, read from a CSV file or given in Python, and the judges measured against them."""
+"""Gold labels: verdicts by people from a CSV file, and the judges measured against them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,8 +20,6 @@ from steelyard.records import Rejected
 from steelyard.statistics import CorrectedRate, JudgeAccuracy, judge_accuracy, ppi_rate, rogan_gladen_rate
 
 GoldSource: TypeAlias = Literal["sample", "other"]
-GoldLabels: TypeAlias = "str | PathLike[str] | Mapping[str, bool]"
-"""A CSV file, or the verdicts by run id."""
 WORDS = {
     **dict.fromkeys(("1", "true", "yes", "pass", "passed"), True),
     **dict.fromkeys(("0", "false", "no", "fail", "failed"), False),
@@ -53,14 +50,9 @@ class _Labeled:
     votes: Mapping[str, bool]
 
 
-def read_labels(given: GoldLabels, source: GoldSource) -> list[Label]:
+def read_labels(path: Path, source: GoldSource) -> list[Label]:
     """Return the labels, validated; two verdicts on one run must agree."""
-    if isinstance(given, Mapping):
-        if source == "other":
-            raise UsageError(f"{option('gold_source', 'other')} needs a file", hint=_form(source))
-        labels = [Label(f"run {run}", str(run), _verdict(value, f"run {run}"), "") for run, value in given.items()]
-    else:
-        labels = list(_read_file(Path(given), source))
+    labels = list(_read_file(Path(path), source))
     if not labels:
         raise UsageError(f"no labels in {option('gold')}", hint=_form(source))
     known: dict[str, Label] = {}
@@ -97,12 +89,10 @@ def _read_file(path: Path, source: GoldSource) -> Iterator[Label]:
         yield label
 
 
-def _verdict(value: object, where: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    found = WORDS.get(str(value).lower())
+def _verdict(text: str, where: str) -> bool:
+    found = WORDS.get(text.lower())
     if found is None:
-        raise InputError(f"{where}: {str(value)!r} is not a verdict", hint="use yes or no, true or false, 1 or 0")
+        raise InputError(f"{where}: {text!r} is not a verdict", hint="use yes or no, true or false, 1 or 0")
     return found
 
 
