@@ -127,6 +127,35 @@ def test_a_gate_neither_holds_nor_fails_on_runs_without_a_verdict() -> None:
     assert sy.gate(whole, baseline=sides[0], rule="pass_rate >= -0.5").rules[0].status == "pass"
 
 
+def few_unscored() -> list[Run]:
+    """5% of each agent's runs without a verdict: too few to fill, but all of y's are tasks that x passed."""
+    gained = {*range(6, 50), *range(50, 60)}  # x passes the first 50 tasks; y loses 6 of them and gains 10 others
+    x = [Run(task=f"t{n:02}", agent="x", passed=None if n >= 95 else n < 50) for n in range(100)]
+    y = [Run(task=f"t{n:02}", agent="y", passed=None if n < 5 else n in gained) for n in range(100)]
+    return [*x, *y]
+
+
+def test_compare_needs_both_policies_for_few_unscored_runs() -> None:
+    runs = few_unscored()
+    verdicts = {
+        unscored: sy.compare(runs, baseline="agent=x", candidate="agent=y", metrics=["pass_rate"], unscored=unscored)
+        .pairs[0]
+        .metrics["pass_rate"]
+        .verdict
+        for unscored in ("exclude", "fail", None)
+    }
+    assert verdicts == {"exclude": "better", "fail": "inconclusive", None: "inconclusive"}
+
+
+def test_gate_needs_both_policies_for_few_unscored_runs() -> None:
+    x, y = ([run for run in few_unscored() if run.agent == agent] for agent in "xy")
+    statuses = {
+        unscored: sy.gate(y, baseline=x, rule="pass_rate >= baseline + 0.005", unscored=unscored).rules[0].status
+        for unscored in ("exclude", "fail", None)
+    }
+    assert statuses == {"exclude": "pass", "fail": "inconclusive", None: "inconclusive"}
+
+
 def test_places_leave_open_what_either_way_of_counting_leaves_open() -> None:
     ranking = sy.rank(half_unscored(), by=["agent"], metrics=["pass_rate"])
     assert [place.rank_text for place in ranking.groups] == ["1-2", "1-2"]
