@@ -34,6 +34,7 @@ FOREIGN: dict[str, set[str]] = {
     "grading/_test_process.py": {"--continue-on-collection-errors"},
     "questions/integrity/_actions.py": {"--in-place"},
     "questions/integrity/_run_check.py": {"--create", "--dest", "--output", "--prefix", "--target"},
+    "questions/find.py": {"--all"},  # git log --all
     "records/_redaction.py": {"--cookie", "--user"},
     "runner/_adapters.py": {"--whitespace"},
 }
