@@ -119,7 +119,7 @@ def _stacked() -> Figure:
 
 
 def _completeness() -> Figure:
-    """Origin of the numbers: reported, derived, priced or unknown (hatched)."""
+    """Origin of the numbers: reported, counted, priced, lower bound or unknown (hatched)."""
     kinds = ("reported", "counted", "priced", "lower bound", "unknown")
     shares = {
         "cost_usd": (0.4, 0, 0.4, 0.1, 0.1),

@@ -175,5 +175,7 @@ def test_the_workflow_of_the_docs_goes_on_without_a_baseline(tmp_path: Path, run
     assert (tmp_path / "baseline" / "new.jsonl").exists() == (stored == "yes")
     gated_step = next(step for step in steps if "steelyard" in step.get("uses", ""))
     assert gated_step["uses"].startswith("./")  # an action of the user's own repository, which needs no other
+    assert gated_step["with"]["install"] == "false"  # a copy of action.yml has no requirements beside it
+    assert any(step.get("run") == "pip install steelyard" for step in steps[: steps.index(gated_step)])
     assert "hashFiles('baseline/new.jsonl') != ''" in gated_step["if"]
     assert ".[0].databaseId // empty" in fetch["run"]  # without it gh prints null where there is no run
