@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -15,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
+from steelyard.cli._print import print_findings
 from steelyard.records import Finding, Place, PlacesOnDemand, Rejected, SetAside, one_a_kind, set_aside_findings
 from steelyard.statistics import are_fine, coincidences
 from steelyard.statistics._coincidences import at_least
@@ -420,3 +422,16 @@ def test_coarse_results_count_for_nothing_however_often_a_task_was_tried(
     values[draw.random(len(tasks)) < coarse] = 0.5
     fine = are_fine(values)
     assert coincidences(tasks, agents, values, only_fine=True) == coincidences(tasks[fine], agents[fine], values[fine])
+
+
+@pytest.mark.parametrize(("is_terminal", "shown"), [(True, 3), (False, 5)])
+def test_terminal_shows_three_findings(is_terminal: bool, shown: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    monkeypatch.setattr("sys.stderr", stream)
+    severities = ("info", "warning", "error", "warning", "info")
+    print_findings([Finding(code=f"code_{n}", severity=each, message="odd") for n, each in enumerate(severities)])
+    lines = stream.getvalue().splitlines()
+    assert "code_2" in lines[0]
+    assert sum("[code_" in line for line in lines) == shown
+    assert (f"... and {5 - shown} more kinds of findings (see --json)" in lines) == (shown < 5)

@@ -57,6 +57,8 @@ CASES: dict[str, list[list[str]]] = {
     "formats": [["formats"]],
     "gate": [["gate", RUNS, "--rule", "pass_rate >= 0.9", "--rule", "cost_usd <= 5"]],
     "judges": [["judges", RUNS, "--by", "tier"]],
+    "find": [["find", "a", "formats/claude-code"]],
+    "integrity": [["integrity", RUNS], ["integrity", "formats/claude-code"]],
     "mapping": [["mapping", "list"]],
     "matrix": [["matrix", RUNS, "--by", "tier"], ["matrix", RUNS, "--by", "agent"]],
     "measure": [
@@ -83,6 +85,7 @@ CASES: dict[str, list[list[str]]] = {
     "show": [
         ["show", RUNS, "--run", "demo-T3-fix-race-01"],
         ["show", RUNS, "--run", "demo-T3-fix-race-01", "--diff", "demo-T0-fix-race-01"],
+        ["show", "formats/claude-code/session.jsonl", "--steps", "1:9"],
     ],
     "speedup": [["speedup", "timings"], ["speedup", "fceval-results.json"], ["speedup", "timings/speed-up-join"]],
 }

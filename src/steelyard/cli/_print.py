@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.questions import Progress
     from steelyard.records import Finding
 
-FINDINGS_SHOWN = 12
+FINDINGS_IN_TERMINAL, FINDINGS_IN_PIPE = 3, 12
 NARROWEST, USUAL = 40, 80
 _IN_ASCII = str.maketrans("─│├└█░▶◀↑↓δ²", "-||`#.><^vd2") | {ord("∞"): "inf"}
 _STYLES: dict[str, Style] = {"error": "red", "warning": "yellow"}
@@ -137,7 +137,8 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
     whole = whole_off_terminal and not sys.stderr.isatty()
     reported = [finding for finding in findings if finding.severity != "info" or not finding.holds_everywhere]
     ordered = sorted(reported, key=lambda finding: records.GRAVEST_FIRST.index(finding.severity))
-    shown = len(ordered) if whole else FINDINGS_SHOWN
+    usual = FINDINGS_IN_TERMINAL if sys.stderr.isatty() else FINDINGS_IN_PIPE
+    shown = len(ordered) if whole else usual
     for finding in ordered[:shown]:
         style = _STYLES.get(finding.severity)
         terminal.print(clean(_finding_line(finding, counted=not whole)), style=style, indent="    ")
