@@ -215,7 +215,7 @@ def test_accuracy_is_the_share_of_attempts_with_success(places: dict[str, str]) 
         ("STORE", ["r_raw"], "r_raw is a metric of a prompt, but the input contains submissions"),
         ("RUNS", ["r_raw", "task_speedup"], "r_raw is a metric of a prompt and task_speedup is a metric of an attempt"),
         ("RUNS", ["mean_speedup"], "single value over all tasks"),
-        ("RUNS", ["overall_score"], "scores need an arena store"),
+        ("RUNS", ["overall_score"], "scores are only available in an arena store"),
     ],
 )
 def test_metrics_that_do_not_fit_the_input_are_refused(

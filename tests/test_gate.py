@@ -231,7 +231,7 @@ def test_the_tasks_needed_are_those_for_no_change() -> None:
         assert f"About {check.tasks_needed:,} tasks needed (80% power if nothing changed)" in check.sentence
     check = sy.gate(moved(9, 10), baseline=same(50), rule="pass_rate >= baseline").rules[0]
     assert check.resolvable_rule == "pass_rate >= baseline - 0.02"
-    assert f"No sample size resolves this rule; {check.resolvable_rule} needs about" in check.sentence
+    assert f"No sample size makes this rule conclusive; {check.resolvable_rule} needs about" in check.sentence
 
 
 def test_a_metric_that_is_unknown_is_not_taken_for_one_at_its_limit() -> None:

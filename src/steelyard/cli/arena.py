@@ -68,7 +68,7 @@ def watch(
 ) -> int:
     """Print events as they occur.
 
-    Events are evaluations, lost ranks, outliers and exclusions. With --json, prints one object per line.
+    Events are evaluations, drops in rank, outliers and exclusions. With --json, prints one object per line.
 
     Example: steelyard arena watch --poll-interval 5
     """
@@ -240,8 +240,9 @@ def notify(
 ) -> int:
     """Send pending notifications to webhook targets.
 
-    Every event is delivered at least once, with a signature and retries. All events since the arena was created are
-    pending until they are sent. With --json, prints one object per poll. Exits with status 1 if a notification fails.
+    Failed deliveries are retried until every event is delivered at least once. Notifications are signed if the target
+    names a secret. All events since the arena was created are pending until they are sent. With --json, prints one
+    object per poll. Exits with status 1 if a notification fails.
 
     Example: steelyard arena notify --targets targets.toml --once
     Example: steelyard arena notify --targets targets.toml --since 2026-11-01

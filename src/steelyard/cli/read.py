@@ -32,7 +32,10 @@ def read(
     no_csv_escape: NoCsvEscape = False,
     out: Annotated[
         str | None,
-        Parameter(help="Write runs to .jsonl, .csv, .parquet or a Parquet directory (DIR/), or steps to atif/."),
+        Parameter(
+            help="Write runs to .jsonl, .csv, .parquet or a Parquet directory (DIR/), or ATIF trajectories to a "
+            "directory named atif/."
+        ),
     ] = None,
     showing: DisplayOptions = SHOWING,
 ) -> int:

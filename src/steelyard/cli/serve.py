@@ -127,7 +127,9 @@ def serve_command(
     write: Annotated[
         bool, Parameter(help="Allow writes with a token (see: steelyard serve token).", negative="")
     ] = False,
-    public_read: Annotated[bool, Parameter(help="Allow reads without a token.", negative="")] = False,
+    public_read: Annotated[
+        bool, Parameter(help="Allow reads from other machines without a token.", negative="")
+    ] = False,
     allow_host: Annotated[
         tuple[str, ...], Parameter(help="Additional allowed host name; repeatable.", negative="")
     ] = (),
@@ -137,7 +139,8 @@ def serve_command(
 ) -> int:
     """Start the dashboard and HTTP API.
 
-    Serves an arena or run files. By default, access is read-only and limited to this machine.
+    Serves an arena or run files. By default, access is read-only and limited to this machine, where reads
+    need no token.
 
     Example: steelyard serve runs/
     Example: steelyard serve results.csv --map mapping.toml

@@ -18,7 +18,7 @@ CostMedians = Annotated[Any, Input(reduce="median", of="cost_usd", scope="all")]
 CompositeMedians = Annotated[Any, Input(reduce="median", of="composite_score", scope="all")]
 
 _NO_DENOMINATOR = missing(
-    "the file lists only tasks that passed, so the number of failures is unknown; the expected tasks are needed"
+    "the file lists only tasks that passed, so the number of failures is unknown; specify the expected tasks"
 )
 
 

@@ -63,7 +63,7 @@ class VerdictOptions(ProfileOptions):
     """Scoring profile, with the treatment of runs without a verdict."""
 
     unscored: Unscored | None = doc(
-        "Runs without a verdict: exclude them, or count them as failed (default: exclude).", default=None
+        "Runs without a verdict: exclude, or fail to count them as failed (default: exclude).", default=None
     )
 
     def outcome_profile(self) -> Profile:
@@ -125,8 +125,8 @@ class DifferenceOptions(DrawOptions):
 
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
     cluster: str | None = doc(
-        "Field that groups dependent tasks, e.g. repository, as the unit of analysis, or none (default: tasks; a claim "
-        "about SWE-bench instances must also hold across repositories).",
+        "Field by which dependent tasks are clustered, e.g. repository; none treats tasks as independent (default: "
+        "each task is its own cluster, but a claim about SWE-bench instances must also hold across repositories).",
         default=None,
     )
 
@@ -169,8 +169,8 @@ class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, E
     """Options of `rank`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment, file or a custom field (default: agent, "
-        "model and tier, if they vary).",
+        "Comma-separated grouping keys: agent, model, tier, experiment, file or a custom field (default: those "
+        "of agent, model and tier that vary).",
         default=(),
     )
     metrics: Names = doc(
@@ -179,7 +179,7 @@ class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, E
         default=(),
     )
     order: Order = doc(
-        "Ranking method: mean over tasks; bradley-terry or ranked-pairs from pairwise wins per task.",
+        "Ranking method: mean (over tasks), or bradley-terry or ranked-pairs (from pairwise wins per task).",
         default="mean",
     )
     min_task_coverage: float = doc("Minimum fraction of tasks a group must attempt to be ranked.", default=0.5)

@@ -436,7 +436,9 @@ def arena_of(inputs: Measurable) -> Arena:
 
     address = store_address(inputs, sure=True)
     if address is None and not is_arena(inputs):
-        raise UsageError("scores need an arena store", hint="pass its address, e.g. sqlite:///steelyard.db")
+        raise UsageError(
+            "scores are only available in an arena store", hint="pass its address, e.g. sqlite:///steelyard.db"
+        )
     arena: Any = inputs if address is None else address  # Any: an arena, by its module
     return opened(arena)
 

@@ -54,7 +54,7 @@ def bytes_of(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     size = int(match[1]) * _BYTES[match[2]] if match else 0
     if not size:
-        raise ValueError(f"invalid size {text[:40]!r}: write 512MiB or 4GiB")
+        raise ValueError(f"invalid size {text[:40]!r}: use a value such as 512MiB or 4GiB")
     return size
 
 
@@ -293,7 +293,7 @@ class Measure(Record, frozen=True, kw_only=True):
         if self.calls is not None and (self.format, self.report, self.hidden) != (None, None, None):
             raise ValueError("format, report and hidden are for a command, not for calls")
         if self.command is not None and self.format is None:
-            raise ValueError("a command needs the format of its timings")
+            raise ValueError("specify the format of the timings that the command writes")
 
     def folder_of(self, task: str) -> str | None:
         """Return the directory with the benchmarks of the task."""

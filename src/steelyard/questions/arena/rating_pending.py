@@ -1,4 +1,4 @@
-"""List assigned reviews, with submission names blinded."""
+"""List submissions assigned for rating, with names blinded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class RatingPendingOptions(BlindedOptions):
     """Options of `arena rating pending`."""
 
-    reviewer: str | None = doc("Only reviews assigned to this reviewer.", default=None)
+    reviewer: str | None = doc("Only submissions assigned to this reviewer.", default=None)
     task: str | None = doc("Only this task.", default=None)
 
 

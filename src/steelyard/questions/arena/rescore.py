@@ -1,4 +1,4 @@
-"""Rescore all submissions, for example under another profile.
+"""Rescore submissions, for example under another profile.
 
 Under the as-submitted policy, existing scores do not change: only baselines and ranks are recomputed, and a new profile
 applies only to new submissions.

@@ -1,6 +1,6 @@
 """Test whether a candidate is better than a baseline.
 
-Differences are paired by task, on the tasks that both sides attempted. P-values are corrected for multiple
+Results are paired by task, on the tasks that both sides attempted. P-values are corrected for multiple
 comparisons.
 """
 

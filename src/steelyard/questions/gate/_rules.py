@@ -558,7 +558,8 @@ def _required_sample(rule: Rule, tested: RuleEstimate, needed: int | None, resol
     if needed is not None and resolvable is None:
         return f". About {counted(needed, 'task')} needed ({power})."
     if needed is not None:
-        return f". No sample size resolves this rule; {resolvable} needs about {counted(needed, 'task')} ({power})."
+        tasks = counted(needed, "task")
+        return f". No sample size makes this rule conclusive; {resolvable} needs about {tasks} ({power})."
     return ""
 
 

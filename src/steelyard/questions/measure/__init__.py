@@ -1,4 +1,4 @@
-"""Compute metrics per group, with confidence intervals.
+"""Compute metrics per group, with optional confidence intervals.
 
 Confidence intervals are added if you choose an interval method.
 """

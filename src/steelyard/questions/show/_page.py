@@ -288,7 +288,7 @@ def _difference_tables(difference: RunDifference) -> Iterator[PageTable]:
     numbers = difference.numbers
     yield pages.PageTable(
         name="numbers_of_both",
-        caption=f"Numbers of both runs ({len(numbers):,})",
+        caption=f"Values of both runs ({len(numbers):,})",
         columns=(
             pages.text_column("number", "number", [each.name for each in numbers]),
             _number_column("value", "this run", [(each.value, each.unit) for each in numbers]),

@@ -37,11 +37,15 @@ SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 class TaskFileOptions(Options):
     """Files of one task, or of the two sides of a change."""
 
-    baseline: Path | None = doc("Timings before a change.", default=None, short="-a", local=True)
+    baseline: Path | None = doc("Baseline timings: before the change.", default=None, short="-a", local=True)
     candidate: Texts = doc(
         "Timings after the change: FILE or LABEL=FILE; repeatable.", default=(), short="-b", local=True
     )
-    nop: Path | None = doc("Timings of the unchanged code.", default=None, local=True)
+    nop: Path | None = doc(
+        "Timings of a task's unchanged code, with which the reference solution and agents are compared.",
+        default=None,
+        local=True,
+    )
     oracle: Path | None = doc(
         "Timings of the reference solution; required to compute an agent's advantage.",
         default=None,
@@ -88,7 +92,8 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
         default=None,
     )
     unscored: Unscored = doc(
-        "Attempts without a verdict: count them as failed (as FC-Eval does), or exclude them from success rates.",
+        "Attempts without a verdict: fail counts them as failed (as FC-Eval does), exclude omits them from success "
+        "rates.",
         default="fail",
     )
 

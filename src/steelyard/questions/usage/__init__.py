@@ -69,7 +69,9 @@ class UsageOptions(PricedRunOptions):
     )
     until: Moment = doc("Only calls up to and including this date or month, or before this time.", default=None)
     tz: str = doc("Time zone: local, UTC, +02:00, or a name such as Europe/Berlin (default: local).", default=LOCAL)
-    budget: float | None = doc("Budget in USD: exit 3 if exceeded, 4 if inconclusive.", default=None)
+    budget: float | None = doc(
+        "Budget in USD: exit 3 if exceeded, 4 if unknown costs leave it undecided.", default=None
+    )
 
 
 PERIODS = {"daily": "day", "weekly": "week", "monthly": "month", "session": "session", "blocks": "session"}
