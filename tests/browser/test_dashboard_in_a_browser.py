@@ -30,12 +30,14 @@ FIRST = f"{BIG_TASK}-000003"
 SCOPES = "submit,review"
 
 IN_ARENA = {"task": BIG_TASK, "submission": FIRST, "season": SEASON, "agent": "ant"}
+SESSION = "5e55a0aa-0000-4000-8000-000000000001"
 IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo-T0-parse-csv-01"}
 ASKED = {
     "/history": "?submitter=user-1",
     "/changes": "?since=2026-01-01&task={task}",
     "/compare": "?baseline=tier%3DT0&candidate=tier%3DT6&resamples=200",
     "/gate": "?rule=pass_rate+%3E%3D+0.3",
+    "/find": "?pattern=a",
     "/": "?by=tier",
     "/runs/{run}": "?diff=demo-T1-parse-csv-01",
 }
@@ -49,6 +51,8 @@ def pages(kind: str) -> list[str]:
 
 
 def filled(path: str, names: dict[str, str], *, arena: bool) -> str:
+    if path.endswith("/steps"):  # only a session has any
+        names = {**names, "run": SESSION}
     asked = "" if arena and path == "/" else ASKED.get(path, "").replace("&resamples=200", "")
     return (path + asked).format_map({name: quote(value, safe="") for name, value in names.items()})
 
@@ -90,7 +94,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("runs")
     experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
     timings = SAMPLES / "speedup" / "fceval-results.json"
-    with serving(str(few_runs(folder)), str(experiment), str(timings)) as server:
+    session = SAMPLES / "formats" / "claude-code" / "session.jsonl"
+    with serving(str(few_runs(folder)), str(experiment), str(timings), str(session)) as server:
         yield server
 
 
@@ -408,8 +413,10 @@ def test_hostile_names_are_inert_on_every_page(hostile: tuple[Served, Served], v
     ran = [
         path.format_map({"run": quote(first["id"], safe="")})
         for path in pages("runs")
-        if path not in ("/compare", "/gate", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
+        if path not in ("/compare", "/find", "/gate", "/repeatability/{prompt}", "/speedup/{task}", "/speedup")
+        and not path.endswith("/steps")
     ]
+    ran.append(f"/find?pattern={quote(HOSTILE, safe='')}")
     ran.append(f"/gate{ASKED['/gate']}")
     ran.append(f"/runs/{quote(first['id'], safe='')}?diff={quote(second['id'], safe='')}")
     for server, each in ((of_arena, paths), (of_runs, ran)):
