@@ -662,3 +662,17 @@ def test_compare_page_lists_each_metric_by_task() -> None:
     assert shown["metric"] == ["Cost"] * 3
     assert shown["baseline"] == [0.25] * 3
     assert shown["candidate"] == [0.5] * 3
+
+
+def test_compare_ignores_rounding_of_equal_differences() -> None:
+    # every task costs 2 cents less, which is no exact number in binary
+    costs = [0.17, 0.23, 0.11, 0.31, 0.19, 0.29, 0.41, 0.07, 0.13, 0.37]
+    runs = [
+        Run(id=f"{side}{number}", task=f"t{number}", agent=side, passed=True, cost_usd=round(cost - change, 2))
+        for number, cost in enumerate(costs)
+        for side, change in (("a", 0.0), ("b", 0.02))
+    ]
+    found = sy.compare(runs, baseline="agent=a", candidate="agent=b", metrics=["cost_usd"]).pairs[0].metrics["cost_usd"]
+    assert found.difference.estimate == pytest.approx(-0.02)
+    assert (found.verdict, found.difference.low, found.test.p_value) == ("unknown", None, None)
+    assert "the difference is the same on every task" in found.sentence

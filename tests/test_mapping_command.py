@@ -544,3 +544,10 @@ def test_outputs_of_another_shape_are_told_the_shape_that_repeat_reads(
     )
     done = steelyard("repeatability", "ten.jsonl", "--map", "ten.toml", "--json", cwd=tmp_path)
     assert [(prompt["prompt"], prompt["n"]) for prompt in json.loads(done.stdout)["prompts"]] == [("sort", 2)]
+
+
+def test_mapping_suggest_finds_totals_behind_an_empty_number(tmp_path: Path) -> None:
+    rows = "".join(f"{n};TF-{n};A;{'ja' if n % 3 else 'nein'};0,12 $\n" for n in range(1, 11))
+    (tmp_path / "q.csv").write_text(f"Nr.;Testfall;Prompt;Ergebnis;Kosten\n{rows};Summe;;;1,20 $\n", encoding="utf-8")
+    text = steelyard("mapping", "suggest", tmp_path / "q.csv").stdout
+    assert 'unless = { Testfall = "Summe" }' in text

@@ -61,6 +61,8 @@ EFFECT_OF_INTEREST = 0.05
 FEW_DIFFER = 10
 """Number of equal tasks from which on a gate takes an unbounded metric as constant."""
 
+_ROUNDING = 1e-12
+"""Relative size of differences that are due to rounding."""
 PAIRED_METHODS = ("auto", "paired-t", "percentile", "bca")
 
 
@@ -239,6 +241,8 @@ def _mean_difference(
     attempts = sides[0].known[common], sides[1].known[common]
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
     gaps = np.where(_same(a, b), 0.0, b - a)
+    if np.ptp(gaps) <= _ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
+        gaps = np.full(len(gaps), gaps[0])  # 0.3 - 0.1 and 0.4 - 0.2 are the same difference
     evenly = _evenly_weighted(samples, sides, common)
     contributions = gaps
     if not evenly:
@@ -403,7 +407,7 @@ def _geometric_ratio(
 
 
 def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
-    return np.asarray(np.abs(np.subtract(b, a)) <= 1e-12 * np.maximum(np.abs(a), np.abs(b)))
+    return np.asarray(np.abs(np.subtract(b, a)) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
 
 
 def _value_of(compared: Difference) -> float | None:

@@ -71,7 +71,7 @@ class Layout:
     others: tuple[str, ...] = ()
     """Where there are more rows like these, which are not among them."""
     totals: tuple[str, str] | None = None
-    """The first column, and the word in it that marks a row of totals."""
+    """The column, and the word in it, that mark a row of totals."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,14 +79,21 @@ class Layout:
         return tuple(column.name for column in self.columns)
 
     def without_totals(self) -> Layout:
-        """The layout without rows at its end whose first cell says that they are totals."""
-        first = next((column for column in self.columns if column.present), None)
-        if first is None or self.rows.format != "csv":
+        """The layout without rows at its end whose first filled cell says that they are totals."""
+        if self.rows.format != "csv":
             return self
-        last = range(max(0, self.count - TOTAL_ROWS), self.count)
-        found = [at for at in last if _plain_word(first.cells[at]) in TOTAL_WORDS]
+        found: list[int] = []
+        marks: dict[str, Column] = {}
+        for at in range(max(0, self.count - TOTAL_ROWS), self.count):
+            column = next((each for each in self.columns if _plain_word(each.cells[at])), None)
+            if column is not None and _plain_word(column.cells[at]) in TOTAL_WORDS:
+                found.append(at)
+                marks[f"{column.name}: {str(column.cells[at]).strip()}"] = column
+        if len(marks) != 1:
+            return self
+        (first,) = marks.values()
         words = {str(first.cells[at]).strip() for at in found}
-        if len(words) != 1 or any(str(cell).strip() in words for cell in first.cells[: found[0]]):
+        if any(str(cell).strip() in words for cell in first.cells[: found[0]]):
             return self
         kept = [at for at in range(self.count) if at not in found]
         columns = tuple(Column(each.name, tuple(each.cells[at] for at in kept)) for each in self.columns)
