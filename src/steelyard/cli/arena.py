@@ -152,7 +152,7 @@ def submit(
         Parameter(help="Mapping for custom CSV/JSON: a TOML file or a built-in name (see: steelyard mapping)."),
     ] = None,
     artifacts: Annotated[
-        OnePath | None, Parameter(help="Artifact directory (default: next to the submissions file).")
+        OnePath | None, Parameter(help="Artifact directory (default: the directory of the submissions file).")
     ] = None,
     prices: PricesOption = DEFAULT_PRICE_TABLE,
     submitter: Annotated[

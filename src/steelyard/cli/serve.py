@@ -133,7 +133,9 @@ def serve_command(
     allow_host: Annotated[
         tuple[str, ...], Parameter(help="Additional allowed host name; repeatable.", negative="")
     ] = (),
-    root_path: Annotated[str, Parameter(help="Path prefix added by a reverse proxy, such as /steelyard.")] = "",
+    root_path: Annotated[
+        str, Parameter(help="URL path prefix under which a reverse proxy serves Steelyard, such as /steelyard.")
+    ] = "",
     workers: Annotated[FromOne, Parameter(help="Number of server processes.")] = 1,
     open: Annotated[bool, Parameter(help="Open the dashboard in a browser.", negative="")] = False,  # noqa: A002
 ) -> int:

@@ -642,7 +642,7 @@ def speedup_ratio_hmean_over_tasks(*, speedup_ratios: Required) -> Value:
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="attempts with success and task_speedup > p / attempts",
+    formula="(attempts with success and task_speedup > p) / attempts",
     example=Example({"speedups": (1.5, 0.9, 3.0), "successes": (True, True, False)}, 1 / 3),
 )
 def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -> Value:
@@ -658,7 +658,7 @@ def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="attempts with success, task_speedup >= opt_min_speedup and speedup_ratio_hmean > p / attempts",
+    formula="(attempts with success, task_speedup >= opt_min_speedup and speedup_ratio_hmean > p) / attempts",
     example=Example({"speedups": (1.5, 1.1, 3.0), "ratios": (0.97, 1.2, 0.5), "successes": (True, True, True)}, 1 / 3),
 )
 def opt_p(

@@ -63,7 +63,7 @@ class VerdictOptions(ProfileOptions):
     """Scoring profile, with the treatment of runs without a verdict."""
 
     unscored: Unscored | None = doc(
-        "Runs without a verdict: exclude, or fail to count them as failed (default: exclude).", default=None
+        "Runs without a verdict: exclude omits them, fail counts them as failed (default: exclude).", default=None
     )
 
     def outcome_profile(self) -> Profile:
@@ -126,7 +126,8 @@ class DifferenceOptions(DrawOptions):
     interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
     cluster: str | None = doc(
         "Field by which dependent tasks are clustered, e.g. repository; none treats tasks as independent (default: "
-        "each task is its own cluster, but a claim about SWE-bench instances must also hold across repositories).",
+        "each task is its own cluster, but for SWE-bench instances a verdict must also hold when tasks are clustered "
+        "by repository).",
         default=None,
     )
 

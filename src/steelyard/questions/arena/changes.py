@@ -1,6 +1,6 @@
 """Show leaderboard changes since a date or time.
 
-The earlier leaderboard uses the settings in effect at that time, so a rescore under another profile is a change.
+The earlier leaderboard uses the settings in effect at that time, so a rescore under another profile counts as a change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Count how runs ended, by category.
+"""Count runs by how they ended.
 
 Categories are passed, time limit, budget, gave up, empty patch, tests not run, crash, wrong file and failed tests.
 """
@@ -210,7 +210,7 @@ class FailureSummary(Answer, frozen=True, kw_only=True):
 
 @question(FailuresOptions, examples=({"": "logs/", "by": "agent"},))
 def failures(runs: Runs, options: FailuresOptions) -> FailureSummary:
-    """Count how runs ended, by category.
+    """Count runs by how they ended.
 
     >>> import steelyard as sy
     >>> sy.failures([{"task": "t", "passed": True}, {"task": "u", "passed": False}])

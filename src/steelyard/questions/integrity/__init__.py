@@ -1,7 +1,7 @@
 """Check transcripts for leaked solutions and changed tests.
 
-Each match has its run, step and a quote. What the task asks for is a note. `clean_pass_rate` counts passed runs with a
-violation as not passed.
+Each match is listed with its run, its step and a quote. Actions that the task itself asks for are listed as notes.
+`clean_pass_rate` counts passed runs with a violation as not passed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure inter-rater agreement and judge severity.
 
 Also reports inconsistent scores and votes, and whether scores differ between groups. With gold labels
-(verdicts by people), reports the judges' sensitivity and specificity, and corrects the judged pass rate.
+(human verdicts), reports the judges' sensitivity and specificity, and corrects the judged pass rate.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
         "Gold labels: a CSV file with the columns run (run id) and passed (yes or no).", default=None, local=True
     )
     gold_source: Literal["sample", "other"] = doc(
-        "What the gold labels are: a random sample of these runs (sample), or labels of other runs (other), with the "
-        "columns run, judge, judged and passed.",
+        "Source of the gold labels: a random sample of these runs (sample), or other runs (other; the file then has "
+        "the columns run, judge, judged and passed).",
         default="sample",
         local=True,
     )
@@ -76,7 +76,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
 def judges(runs: Runs, options: JudgesOptions) -> Judges:
     """Measure inter-rater agreement, judge severity, the consistency of scores and votes, and accuracy.
 
-    `gold` is a CSV file with verdicts by people. The judged pass rate is
+    `gold` is a CSV file with human verdicts. The judged pass rate is
     corrected by PPI++ if the labels are a random sample of these runs, and by Rogan and Gladen's method if they are of
     other runs.
 

@@ -1,4 +1,4 @@
-"""Gold labels: verdicts by people from a CSV file, and the judges measured against them."""
+"""Gold labels: human verdicts from a CSV file, and the judges measured against them."""
 
 from __future__ import annotations
 
