@@ -183,7 +183,7 @@ def runs_of(items: Iterable[object]) -> list[str | None]:
 
 
 def record(name: str, *, padding: int = 0) -> bytes:
-    return json.dumps({"id": name, "task": "t"}).encode() + b"\n" + b"\n" * padding
+    return json.dumps({"id": name, "task": "t"}).encode() + b"\n" + b" " * padding + b"\n"
 
 
 def zip_of(files: dict[str, bytes]) -> bytes:

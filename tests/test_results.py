@@ -108,6 +108,8 @@ MADE: dict[str, Callable[[Path], Answer]] = {
     "RunOutput": lambda _: RunOutput(run="a", output=piece_of("print(1)")),
     "RunDetail": lambda folder: sy.show(written_runs(folder), run="demo-T3-fix-race-01"),
     "RunSteps": lambda _: show_steps(SESSION),
+    "IntegritySummary": lambda _: sy.integrity(SESSION),
+    "FailureSummary": lambda _: sy.failures(sy.demo_runs(), by=["tier"]),
     "Matches": lambda _: sy.find(SESSION, pattern="a"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,

@@ -94,7 +94,7 @@ def test_tables_json_and_rows_say_at_least(tmp_path: Path) -> None:
     runs = [run(1, cost_usd=1.0, provenance={"cost_usd": "lower_bound"}), run(2, cost_usd=0.5), run(3)]
     file = write(tmp_path / "runs.jsonl", runs)
     shown = steelyard("measure", file, "--metrics", "total_cost_usd", "--quiet").stdout
-    assert "at least $1.5000 (2 of 3, 1 lower bounds)" in " ".join(shown.split())
+    assert "at least $1.5000 (2 of 3, 1 lower bound)" in " ".join(shown.split())
     said = json.loads(steelyard("measure", file, "--metrics", "total_cost_usd", "--json").stdout)
     stated = {"value": 1.5, "count": 2, "missing": 1, "at_least": True, "lower_bounds": 1}
     assert said["groups"][0]["metrics"]["total_cost_usd"].items() >= stated.items()

@@ -97,7 +97,7 @@ SHORT_EVENTS = ShortLines(
 )
 """Of a log, whose lines are events."""
 SHORT_ROWS = ShortLines(
-    Limit("more than {:,} rows, of fewer than 20 bytes on average", 200_000, "STEELYARD_MAX_SHORT_ROWS"), 20
+    Limit("more than {:,} rows, of fewer than 20 bytes on average", 150_000, "STEELYARD_MAX_SHORT_ROWS"), 20
 )
 """Of a table, whose lines are records."""
 ARTIFACT_BYTES = Limit("the artifacts are larger than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")

@@ -103,7 +103,7 @@ def test_repeatability_samples_with_a_contract(tutorial: Tutorial) -> None:
 def test_speedup_of_nop_oracle_and_agent(tutorial: Tutorial) -> None:
     _, told = tutorial.all("speedup")
     assert "tiny:small is " in told.stdout
-    assert " times as fast over 2 of 2 benchmarks" in told.stdout
+    assert re.search(r" times as fast \(interval [\d.]+ to [\d.]+\) over 2 of 2 benchmarks", told.stdout)
     attempts = tutorial.json("steelyard speedup runs/faster")["attempts"]
     assert isinstance(attempts, list)
     (payload,) = (each for each in attempts if each["task"] == "unique" and each["agent"] == "tiny:small")

@@ -28,6 +28,7 @@ from steelyard.records import (
     SessionStep,
     StepKind,
     StepRole,
+    one_a_kind,
     placed_step,
     set_aside_findings,
 )
@@ -260,7 +261,7 @@ class _Finder:
             searched_runs=self._searched,
             without_steps=sum(self._without.values()),
             rejected_count=len(self._rejected),
-            findings=tuple(findings if redaction is None else redaction.tree(findings)),
+            findings=one_a_kind(findings if redaction is None else redaction.tree(findings)),
         )
 
 

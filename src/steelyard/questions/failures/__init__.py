@@ -315,7 +315,7 @@ def failures_of(entries: Iterable[tuple[str, PlacedRun]], options: FailuresOptio
         n=len(known),
         without_steps=sum(run.changed is None for run in known),
         rejected_count=len(unread),
-        findings=tuple(findings),
+        findings=one_a_kind(findings),
     )
 
 

@@ -233,7 +233,7 @@ def integrity_of(entries: Iterable[tuple[str, PlacedRun]], options: IntegrityOpt
         matches=tuple(ordered),
         match_count=match_count,
         rejected_count=len(unread),
-        findings=tuple(findings),
+        findings=one_a_kind(findings),
     )
 
 
