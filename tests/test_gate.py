@@ -20,7 +20,7 @@ from steelyard.pages import write_runs
 from steelyard.profiles import load_profile
 from steelyard.questions.analysis import Samples, StatisticsOptions
 from steelyard.questions.gate._rules import check, read_rule, rule_text
-from steelyard.records import Run, Usage, encode_run
+from steelyard.records import Run, Usage
 
 
 def results(gate):
@@ -387,13 +387,3 @@ def test_runs_that_are_not_judged_are_not_told_of(tmp_path: Path) -> None:
             told = [finding.message for finding in whole.findings if finding.code == "unpriced"]
             assert told
             assert all(message.startswith("12 runs have no cost: ") for message in told)
-
-
-def test_gate_reports_inputs_checked_together(tmp_path: Path) -> None:
-    paths = [tmp_path / "main.jsonl", tmp_path / "branch.jsonl"]
-    for path in paths:
-        path.write_bytes(b"".join(encode_run(run) + b"\n" for run in list(sy.demo_runs())[:40]))
-    together = sy.gate(paths, rule="pass_rate >= 0.01")
-    assert [each.code for each in together.findings].count("inputs_together") == 1
-    alone, relative = sy.gate(paths[0], rule="pass_rate >= 0.01"), sy.gate(paths, rule="pass_rate >= baseline - 0.9")
-    assert not {each.code for each in (*alone.findings, *relative.findings)} & {"inputs_together"}

@@ -168,7 +168,9 @@ def folder_in_memory() -> Iterator[Path]:
 
 
 def test_the_limit_on_files_does_not_wait_for_the_pace(folder_in_memory: Path) -> None:
-    watcher = Watcher(folder_in_memory, Limits(disk_entries=500), (), launchers=0, is_ours=True)
+    watcher = Watcher(
+        folder_in_memory, Limits(disk_entries=500, memory_bytes=1 << 40), (), launchers=0, is_ours=True
+    )  # the process of the tests may use much memory
     assert watcher.limit_hit(os.getpid()) is None
     watcher._thorough.due = watcher._quick.due = time.monotonic() + 3_600  # as after a count that took long
     assert watcher.limit_hit(os.getpid()) is None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
@@ -100,9 +99,6 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
         lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
         findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
         tried &= before
-    elif isinstance(runs, (list, tuple)) and len(runs) > 1 and isinstance(runs[0], (str, PathLike)):
-        message = f"the rules are checked on the runs of {len(runs):,} inputs together, since none refers to a baseline"
-        findings.append(Finding(code="inputs_together", severity="info", message=message))
     if len(rules) > 1:
         findings.append(_several(len(rules), judging.level))
     checks = [check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules]
