@@ -134,7 +134,12 @@ def test_forged_timings_get_through_a_naive_benchmark(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["clock replaced", "results computed at import"])
 def test_commands_that_take_longer_than_they_say_are_rejected(name: str, tmp_path: Path) -> None:
-    measured = Measured(tmp_path, FORGERIES[name], measure=COMMAND, repeats=MIN_GAP_ROUNDS, rounds=(1,))
+    for attempt in range(3):  # on a busy machine, the unchanged code may also take much longer than it says
+        place = tmp_path / f"{attempt}"
+        place.mkdir()
+        measured = Measured(place, FORGERIES[name], measure=COMMAND, repeats=MIN_GAP_ROUNDS, rounds=(1,))
+        if measured.speedup is None:
+            break
     assert measured.speedup is None
     assert "unchanged code: 0." in measured.findings["timings_rejected"]
 
