@@ -76,9 +76,8 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunFilterOptions):
 def judges(runs: Runs, options: JudgesOptions) -> Judges:
     """Measure inter-rater agreement, judge severity, the consistency of scores and votes, and accuracy.
 
-    `gold` is a CSV file with human verdicts. The judged pass rate is
-    corrected by PPI++ if the labels are a random sample of these runs, and by Rogan and Gladen's method if they are of
-    other runs.
+    `gold` is a CSV file with human verdicts. The judged pass rate is corrected by PPI++ if the labels are a random
+    sample of these runs, and by Rogan and Gladen's method if they are of other runs.
 
     >>> import steelyard as sy
     >>> sy.judges(sy.demo_runs())
@@ -275,7 +274,7 @@ def _gold_tables(answer: Judges) -> Iterator[PageTable]:
             _counts("runs", "runs", [each.n for each in corrected], spare=1),
             _counts("labels", "labels", [rate.labels for rate in rates], spare=1),
             _numbers("tuning", "weight of judges", [rate.tuning for rate in rates], spare=3),
-            pages.text_column("label", "caution", [rate.label or pages.DASH for rate in rates]),
+            pages.text_column("label", "caution", [rate.label for rate in rates]),
             *pages.reason_columns([each.reason for each in corrected]),
         ]
         method = "PPI++" if answer.gold_source == "sample" else "Rogan-Gladen"

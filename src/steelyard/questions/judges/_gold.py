@@ -12,7 +12,6 @@ from msgspec import structs
 
 from steelyard.errors import InputError, UsageError
 from steelyard.files import csv_rows
-from steelyard.formatting import counted
 from steelyard.option_names import option
 from steelyard.questions.judges._answer import CorrectedPassRate, Judges
 from steelyard.questions.judges._examination import JudgedRun, Rating
@@ -70,7 +69,9 @@ def _form(source: GoldSource) -> str:
 def _read_file(path: Path, source: GoldSource) -> Iterator[Label]:
     rows = csv_rows(path, column="run")
     header = next(rows)
-    names = [] if isinstance(header, Rejected) else [cell.strip().lower() for cell in header.cells]
+    if isinstance(header, Rejected):
+        raise InputError(f"{path}:{header.line}: {header.reason}", hint=header.hint)
+    names = [cell.strip().lower() for cell in header.cells]
     lacking = [name for name in COLUMNS[source] if name not in names]
     if lacking:
         raise InputError(f"{path}: no column {lacking[0]!r}", hint=_form(source))
@@ -78,8 +79,8 @@ def _read_file(path: Path, source: GoldSource) -> Iterator[Label]:
         if isinstance(row, Rejected):
             raise InputError(f"{path}:{row.line}: {row.reason}", hint=row.hint)
         where = f"{path}:{row.line}"
-        if len(row.cells) != len(names):
-            raise InputError(f"{where}: {counted(len(row.cells), 'cell')} for {counted(len(names), 'column')}")
+        if problem := row.problem(header):
+            raise InputError(f"{where}: {problem}")
         cells = dict(zip(names, (cell.strip() for cell in row.cells), strict=True))
         if not cells["run"]:
             raise InputError(f"{where}: no run id")
