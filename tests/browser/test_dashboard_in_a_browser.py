@@ -328,7 +328,7 @@ def test_a_reviewer_decides_in_the_page_and_everybody_reads_it(arena: Served, to
 def test_a_run_leads_to_its_neighbors_its_output_and_the_difference(runs: Served, visit: Visit) -> None:
     window = visit(runs.address)
     window.go("/runs")
-    window.page.locator("steel-table tbody a").first.click()
+    window.page.locator("steel-table tbody a", has_text="demo-").first.click()
     window.ready()
     output = window.page.locator("summary", has_text="Output")
     assert "characters 1 to 64,000 of" in output.inner_text()
