@@ -119,6 +119,8 @@ class Script:
     """The header of a rejection."""
     delay_seconds: float = 0.0
     """Before every answer."""
+    count_delay_seconds: float = 0.0
+    """Before a call that has arrived is counted, as on a busy machine."""
     hangs_from: int | None = None
     """From this call on, nothing is answered."""
     faults: Mapping[int, Fault] = field(default_factory=dict)
@@ -278,6 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = json.loads(raw or b"{}")
         script, key = self.server.script, self._key()
+        self.server.is_over.wait(script.count_delay_seconds)
         call, answer = self.server.served(api, body, path, key)
         if self.server.on_call is not None:
             self.server.on_call()

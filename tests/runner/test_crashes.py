@@ -55,6 +55,17 @@ def check_calls(folder: PlanFolder, server: ModelServer) -> None:
         assert len(set(served[trial.model]) - set(ended)) <= open_calls
 
 
+def calls_served(server: ModelServer) -> Counter[str | None]:
+    """Calls that the model has counted so far, by model and so by trial."""
+    return Counter(call.model for call in server.calls)
+
+
+def calls_recorded(folder: PlanFolder) -> Counter[str | None]:
+    """Calls in the logs of all executions, by model and so by trial."""
+    logs = folder.root.glob("trials/*/retry-*/metering.jsonl")
+    return Counter(call.model_asked for log in logs for call in read_call_log(log).calls)
+
+
 def interrupted(folder: PlanFolder) -> int:
     """Executions whose runner was killed."""
     results = [folder.result(trial) for trial in folder.finished()]
@@ -105,20 +116,19 @@ def check_spending(folder: PlanFolder, server: ModelServer) -> float:
     return charged
 
 
-def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int) -> None:
+def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int, count_delay_seconds: float = 0.0) -> None:
     chance = random.Random(seed)
     marker = f"crash-{os.getpid()}-{seed}"
     folder = PlanFolder(tmp_path / "runs")
-    with model_server(Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02)) as server:
+    script = Script(steps=STEPS, has_many_calls=True, delay_seconds=0.02, count_delay_seconds=count_delay_seconds)
+    with model_server(script) as server:
         budget = {"usd": 1.0 * (trials + kills)}  # more than all calls without an end can have cost
         plan = written_plan(tmp_path, server.url, trials=trials, marker=marker, budget=budget)
         before: dict[str, tuple[int, int]] = {}
         for _ in range(kills):
             killed(started(plan, folder.root), server, chance)
             until(lambda: not alive(marker))  # the sandboxes end with their runner
-            count = len(server.calls)
-            time.sleep(0.1)
-            assert len(server.calls) == count
+            assert calls_served(server) <= calls_recorded(folder)  # those in flight may arrive later
             now = finished(folder)
             assert before.items() <= now.items()  # what is done stays as it is
             before = now
@@ -139,8 +149,28 @@ def crash_series(tmp_path: Path, *, trials: int, kills: int, seed: int) -> None:
     assert not alive(marker)
 
 
-def test_a_runner_that_is_killed_thrice_is_resumed(tmp_path: Path) -> None:
-    crash_series(tmp_path, trials=6, kills=3, seed=1)
+@pytest.mark.parametrize("count_delay_seconds", [0.0, 0.3])
+def test_a_runner_that_is_killed_thrice_is_resumed(tmp_path: Path, count_delay_seconds: float) -> None:
+    crash_series(tmp_path, trials=6, kills=3, seed=1, count_delay_seconds=count_delay_seconds)
+
+
+def test_a_call_is_recorded_before_the_model_receives_it(tmp_path: Path) -> None:
+    marker, folder = f"arrival-{os.getpid()}", PlanFolder(tmp_path / "runs")
+    with model_server(Script(steps=STEPS, has_many_calls=True)) as server:
+        plan = written_plan(tmp_path, server.url, trials=1, marker=marker)
+        for number in range(1, 4):
+            process = started(plan, folder.root)
+            server.on_call = process.kill  # long before its first call: it has to start
+            process.communicate()
+            until(lambda: not alive(marker))
+            assert calls_served(server) == calls_recorded(folder) == {MODEL.format(0): number}
+        server.on_call = None
+        process = started(plan, folder.root)
+        said = process.communicate()
+        assert process.returncode == 0, said
+        check_calls(folder, server)
+        assert calls_served(server) == calls_recorded(folder)
+    assert interrupted(folder) == 3
 
 
 @pytest.mark.long
