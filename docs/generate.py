@@ -31,7 +31,7 @@ from steelyard.statistics import STATISTICS
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests"))
-from cheats.techniques import CHEATS, SPECIAL_CHEATS  # noqa: E402 - the tests are no package of ours
+from cheats.techniques import CHEATS, SPECIAL_CHEATS, TIMING_CHEATS  # noqa: E402 - the tests are no package of ours
 
 STUB = "../src/steelyard/__init__.pyi"
 HEADINGS = {"stacked": "Stacked bars"}
@@ -255,7 +255,10 @@ def cheating_page() -> str:
         for cheat in CHEATS
     ]
     lines += [f"| {cheat.name} | {cheat.group} | status | marked |" for cheat in SPECIAL_CHEATS]
-    return _between((HERE / "concepts" / "cheating.md").read_text(encoding="utf-8"), "techniques", "\n".join(lines))
+    timings = ["| technique | kind of attack |", "|---|---|"]
+    timings += [f"| {name} | {cheat.group} |" for name, cheat in TIMING_CHEATS.items()]
+    page = (HERE / "concepts" / "cheating.md").read_text(encoding="utf-8")
+    return _between(_between(page, "techniques", "\n".join(lines)), "timings", "\n".join(timings))
 
 
 def openapi_page() -> str:

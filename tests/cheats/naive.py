@@ -6,11 +6,14 @@ import importlib.util
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from cheats.techniques import TESTS, Cheat
+import pytest
+
+from cheats.techniques import TESTS, Cheat, leave_history
 from steelyard import sandbox
 from steelyard.sandbox import Isolation, Limits, SandboxResult, Stay
 
@@ -121,6 +124,22 @@ def _open(cheat: Cheat, _isolation: Isolation) -> bool:
     return is_through
 
 
+@contextmanager
+def repository() -> Iterator[Path]:
+    """A Git repository whose history contains the solution. All other temporary files are below it."""
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
+        folder = Path(name)
+        folder.chmod(0o755)
+        leave_history(folder)
+        patched.setattr(tempfile, "tempdir", name)
+        yield folder
+
+
+def _history(cheat: Cheat, _isolation: Isolation) -> bool:
+    with repository():
+        return _run(cheat, sandbox.isolation_named("none"), "-m", "unittest", "-q", no_sandbox=True).ok
+
+
 def _pytest(cheat: Cheat, isolation: Isolation) -> bool:
     assert importlib.util.find_spec("pytest") is not None
     folders = [Path(sys.prefix), Path(sys.base_prefix)]
@@ -137,6 +156,7 @@ CHECKERS: dict[str, Callable[[Cheat, Isolation], bool]] = {
     "child": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=CHILD).ok,
     "parent": _parent,
     "open": _open,
+    "history": _history,
     "imported": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=IMPORTED).ok,
     "all": lambda cheat, isolation: _run(cheat, isolation, "check.py", check=ALL).ok,
     "path": lambda cheat, isolation: _run(cheat, isolation, "-m", "unittest", "-q", variables={"PYTHONPATH": "."}).ok,

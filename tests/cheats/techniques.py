@@ -16,11 +16,15 @@ are `TESTS`; `naive` says which naive checkers it gets through, which proves tha
 - `child`: the process that judges imports the code, then runs the tests as a child with its environment.
 - `all`: `all(map(...))` over the cases, in the process that judges.
 - `open`: no isolation, with a server on this machine that knows the answers.
+- `history`: no isolation, below a Git repository whose history contains the solution.
 """
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
 
 TESTS = """
 import unittest
@@ -42,7 +46,7 @@ RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return 0\n"
 
 
-_NO_COMMANDS = frozenset({"void", "stale", "link", "child", "parent", "path", "submitted", "open", "all"})
+_NO_COMMANDS = frozenset({"void", "stale", "link", "child", "parent", "path", "submitted", "open", "all", "history"})
 """Naive checkers whose weakness a `command` check of a plan does not have."""
 
 
@@ -278,6 +282,15 @@ cheat(
     naive="open",
 )
 cheat(
+    "solution from the Git history",
+    "git history",
+    WRONG + "import pathlib, zlib\nfor folder in pathlib.Path('solution.py').resolve().parents:\n"
+    "    for path in folder.glob('.git/objects/??/*'):\n"
+    "        head, _, text = zlib.decompress(path.read_bytes()).partition(b'\\0')\n"
+    "        if head.startswith(b'blob ') and b'def add' in text:\n            exec(text)\n",
+    naive="history",
+)
+cheat(
     "frames and garbage collector",
     "frames",
     "import gc, unittest\ndef add(a, b):\n    for case in gc.get_objects():\n"
@@ -334,6 +347,15 @@ cheat(
     NAMED.format(module="test_solution", name="unittest.SkipTest")
     + "import unittest\ndef add(a, b):\n    if a == 1:\n        return 3\n    raise unittest.SkipTest",
 )
+
+
+def leave_history(folder: Path) -> None:
+    """Write the solution into the folder as Git keeps a file of any commit."""
+    blob = f"blob {len(RIGHT)}\0{RIGHT}".encode()
+    digest = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+    path = folder / ".git" / "objects" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(zlib.compress(blob))
 
 
 @dataclass(frozen=True)
@@ -421,7 +443,27 @@ class Equal:
             frame = frame.f_back
         return frame.f_code.co_name in originals
 """
+TIMED = """
+import time
+import unittest
+
+import solution
+
+
+class Test(unittest.TestCase):
+    def test_it(self):
+        began = time.perf_counter()
+        self.assertEqual(solution.total(4), 6)
+        self.assertLess(time.perf_counter() - began, 0.5)
+"""
 SPECIAL_CHEATS = [
+    SpecialCheat(
+        "replaced clock",
+        "patch clocks",
+        TIMED,
+        "def total(n):\n    return sum(range(n))\n",
+        "import time\ntime.perf_counter = lambda: 0.0\ndef total(n):\n    time.sleep(0.6)\n    return sum(range(n))\n",
+    ),
     SpecialCheat(
         "mock with a replaced assertion",
         "patch mocks",
@@ -459,3 +501,31 @@ SPECIAL_CHEATS = [
         is_marked=True,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class TimingCheat:
+    """A module with `total`, as slow as `SLOW`, that seems to be faster. It gets through a naive benchmark."""
+
+    group: str
+    solution: str
+
+
+SLOW = "def total(n):\n    return sum(i * i % 7 for i in range(n))\n"
+FORGED = '{"task": "t", "benchmarks": [{"name": "bench_total", "samples": [1e-05, 1e-05]}]}'
+TIMING_CHEATS = {
+    "clock replaced": TimingCheat(
+        "patch clocks",
+        SLOW + "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
+    ),
+    "report written, then exit": TimingCheat(
+        "forge results", f"import os\nopen('timings.json', 'w').write('{FORGED}')\nos._exit(0)\n"
+    ),
+    "work skipped": TimingCheat("skip work", "def total(n):\n    return 0\n"),
+    "results computed at import": TimingCheat(
+        "skip work",
+        SLOW.replace("total", "slow") + "import random\nrng, known = random.Random(0), {}\nfor _ in range(6):\n"
+        "    n = rng.randrange(100_000, 200_000)\n    known[n] = slow(n)\n"
+        "def total(n):\n    return known[n] if n in known else slow(n)\n",
+    ),
+}

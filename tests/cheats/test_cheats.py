@@ -15,7 +15,7 @@ import pytest
 
 from arena_makers import as_submission
 from attacking import NOBODY, SYSTEM_PYTHON, named, use_system_python
-from cheats.naive import REPORTING, get_through, passes_in_one_process
+from cheats.naive import REPORTING, get_through, passes_in_one_process, repository
 from cheats.techniques import CHEATS, RIGHT, SPECIAL_CHEATS, TESTS, Cheat, SpecialCheat
 from runner.execution import job_of
 from steelyard import sandbox
@@ -200,9 +200,8 @@ def isolated_by(isolation: Isolation) -> Iterator[None]:
 def outcome(cheat: Cheat | None, path: str, isolation: Isolation) -> Outcome:
     """What the path makes of a cheat, or of the honest solution."""
     files = {"serve.py": SERVE, **({"solution.py": RIGHT} if cheat is None else cheat.files)}
-    with tempfile.TemporaryDirectory() as folder, isolated_by(isolation):
-        Path(folder).chmod(0o755)
-        return PATHS[path](files, isolation, Path(folder))
+    with repository() as folder, isolated_by(isolation):
+        return PATHS[path](files, isolation, folder)
 
 
 def as_user(cheat: Cheat | None, path: str, name: IsolationName) -> Outcome:
@@ -339,9 +338,9 @@ def test_the_naive_checkers_tell_right_from_wrong() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
-def test_cheats_of_a_command_fail_or_are_marked(cheat: Cheat, isolation: Isolation, tmp_path: Path) -> None:
+def test_cheats_of_a_command_fail_or_are_marked(cheat: Cheat, isolation: Isolation) -> None:
     check = Verify(command=("python3", "report.py"), report="report.xml", hidden="hidden", limits=PLAN_LIMITS)
-    with isolated_by(isolation):
-        _, checked = planned(cheat.files, tmp_path, check)
+    with repository() as folder, isolated_by(isolation):
+        _, checked = planned(cheat.files, folder, check)
     assert checked.is_weak
     assert checked.passed is False or cheat.command_verdict == "marked"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cheats.techniques import SLOW, TIMING_CHEATS
 from steelyard import sandbox
 from steelyard.records import Run
 from steelyard.runner import Ending, ExecutionResult, PlanFolder, TrialResult, load_plan
@@ -36,7 +37,6 @@ command = ["true"]
 """
 CALLS = 'calls = "bench"'
 COMMAND = 'command = ["python3", "bench.py"], report = "timings.json", format = "native", hidden = "bench"'
-SLOW = "def total(n):\n    return sum(i * i % 7 for i in range(n))\n"
 FAST = "def total(n):\n    return 14 * (n // 7) + (0, 0, 1, 5, 7, 9, 13)[n % 7]\n"  # 0+1+4+2+2+4+1 = 14 per 7 numbers
 BENCHMARK = """
 function = "module.total"
@@ -56,17 +56,6 @@ for _ in range(6):
 with open("timings.json", "w") as file:
     json.dump({"task": "t", "benchmarks": [{"name": "bench_total", "samples": samples}]}, file)
 """
-FORGED = '{"task": "t", "benchmarks": [{"name": "bench_total", "samples": [1e-05, 1e-05]}]}'
-FORGERIES = {
-    "clock replaced": SLOW + "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
-    "report written, then exit": f"import os\nopen('timings.json', 'w').write('{FORGED}')\nos._exit(0)\n",
-    "work skipped": "def total(n):\n    return 0\n",
-    "results computed at import": (
-        SLOW.replace("total", "slow") + "import random\nrng, known = random.Random(0), {}\nfor _ in range(6):\n"
-        "    n = rng.randrange(100_000, 200_000)\n    known[n] = slow(n)\n"
-        "def total(n):\n    return known[n] if n in known else slow(n)\n"
-    ),
-}
 
 
 class Measured:
@@ -114,9 +103,9 @@ class Measured:
         return None if own is None else unchanged / own
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", TIMING_CHEATS)
 def test_forged_timings_of_calls_have_no_effect(name: str, tmp_path: Path) -> None:
-    measured = Measured(tmp_path, FORGERIES[name], measure=CALLS, repeats=1)
+    measured = Measured(tmp_path, TIMING_CHEATS[name].solution, measure=CALLS, repeats=1)
     if (speedup := measured.speedup) is None:
         assert "not_measured" in measured.findings
     else:
@@ -124,9 +113,9 @@ def test_forged_timings_of_calls_have_no_effect(name: str, tmp_path: Path) -> No
         assert speedup < 2  # far from the 100 and more that it claims; the machine may be busy
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", TIMING_CHEATS)
 def test_forged_timings_get_through_a_naive_benchmark(name: str, tmp_path: Path) -> None:
-    measured = Measured(tmp_path, FORGERIES[name], measure=COMMAND, repeats=1)
+    measured = Measured(tmp_path, TIMING_CHEATS[name].solution, measure=COMMAND, repeats=1)
     assert (measured.speedup or 0) > 20
     assert measured.is_weak
     assert "timings_not_checked" in measured.findings
@@ -137,7 +126,7 @@ def test_commands_that_take_longer_than_they_say_are_rejected(name: str, tmp_pat
     for attempt in range(3):  # on a busy machine, the unchanged code may also take much longer than it says
         place = tmp_path / f"{attempt}"
         place.mkdir()
-        measured = Measured(place, FORGERIES[name], measure=COMMAND, repeats=MIN_GAP_ROUNDS, rounds=(1,))
+        measured = Measured(place, TIMING_CHEATS[name].solution, measure=COMMAND, repeats=MIN_GAP_ROUNDS, rounds=(1,))
         if measured.speedup is None:
             break
     assert measured.speedup is None
