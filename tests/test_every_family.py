@@ -134,7 +134,19 @@ def test_a_cell_of_the_table_says_what_happens(
         assert json.loads(shown.out)["schema_version"] == 1
 
 
-WITHOUT_DATA = {"arena", "demo", "doctor", "formats", "mapping", "metrics", "prices", "profiles", "run", "schema"}
+WITHOUT_DATA = {
+    "arena",
+    "demo",
+    "doctor",
+    "formats",
+    "mapping",
+    "metrics",
+    "power",
+    "prices",
+    "profiles",
+    "run",
+    "schema",
+}
 """Commands about the program itself, an arena or canons by name, a plan, or a table that is no family's yet."""
 SERVING = {"serve"}
 OVER_TRANSCRIPTS = {"find", "integrity", "failures"}

@@ -13,7 +13,7 @@ from steelyard.cli._help import COMMAND_GROUPS
 TOP = {
     "Get started": ["demo", "doctor"],
     "Load data": ["read", "usage", "completeness", "mapping"],
-    "Analyze": ["measure", "compare", "rank", "matrix", "failures", "judges", "repeatability", "speedup"],
+    "Analyze": ["measure", "compare", "power", "rank", "matrix", "failures", "judges", "repeatability", "speedup"],
     "Inspect and share": ["explain", "show", "find", "integrity", "report", "gate", "serve"],
     "Run and compete": ["run", "arena"],
     "Reference": ["formats", "metrics", "prices", "profiles", "schema"],

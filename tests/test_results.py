@@ -129,6 +129,7 @@ MADE: dict[str, Callable[[Path], Answer]] = {
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
     "SpeedupResult of one task": one_task,
     "Doctor": lambda _: doctor(),
+    "PlannedComparison": lambda _: sy.power(pass_rate=0.6, effect_size=0.2),
     "UsageSummary": lambda _: sy.usage(sy.demo_runs(), tz="UTC"),
     "UsageSummary of sessions": lambda _: sy.usage(SAMPLES / "formats", by=["session"], tz="UTC", budget=1),
     "CompletenessSummary": lambda _: sy.completeness(SAMPLES / "formats", by=["agent"]),

@@ -69,6 +69,7 @@ CASES: dict[str, list[list[str]]] = {
         ["measure", "formats", "--by", "agent,model"],
     ],
     "metrics": [["metrics"], ["metrics", "cost_of_pass"]],
+    "power": [["power", "--pass-rate", "0.6", "--icc", "0.3"]],
     "prices": [["prices"], ["prices", "claude-opus-4-6"]],
     "profiles": [["profiles"]],
     "rank": [["rank", RUNS, "--by", "tier"], ["rank", RUNS, "--by", "tier", "--order", "bradley-terry"]],

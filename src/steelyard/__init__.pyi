@@ -24,6 +24,7 @@ from .questions.judges import JudgesOptions as JudgesOptions, judges as judges
 from .questions.mapping import suggest_mapping as suggest_mapping
 from .questions.matrix import MatrixOptions as MatrixOptions, matrix as matrix
 from .questions.measure import measure as measure
+from .questions.power import power as power
 from .questions.rank import rank as rank
 from .questions.read import read as read
 from .questions.repeatability import RepeatabilityOptions as RepeatabilityOptions, repeatability as repeatability

@@ -42,6 +42,7 @@ GIVEN: dict[str, list[str]] = {
     "gate": ["{runs}", "--baseline", "{runs}", "--rule", "pass_rate >= -1"],
     "mapping suggest": ["{table}"],
     "mapping show": ["evalplus"],
+    "power": ["--pass-rate", "0.6", "--effect-size", "0.2"],
     "prices": ["gpt-4o"],
     "profiles": [],
     "repeatability": ["{outputs}", "--no-repair"],

@@ -183,6 +183,8 @@ CASES = [
     Case("metrics", {"spec": "repeatability"}, None),
     Case("metrics", {"name": "cost_of_pass"}, None),
     Case("doctor", {}, None),
+    Case("power", {"pass_rate": 0.6, "attempts": 3, "icc": 0.3}, None),
+    Case("power", {"pass_rate": 0.97}, None),
     Case("profiles", {}, None),
     Case("profiles", {"name": "outcome-1"}, None),
     Case("prices", {}, None),

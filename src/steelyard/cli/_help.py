@@ -26,7 +26,7 @@ COMMAND_COLUMN, OPTION_COLUMN = 16, 26
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Get started": ("demo", "doctor"),
     "Load data": ("read", "usage", "completeness", "mapping"),
-    "Analyze": ("measure", "compare", "rank", "matrix", "failures", "judges", "repeatability", "speedup"),
+    "Analyze": ("measure", "compare", "power", "rank", "matrix", "failures", "judges", "repeatability", "speedup"),
     "Inspect and share": ("explain", "show", "find", "integrity", "report", "gate", "serve"),
     "Run and compete": ("run", "arena"),
     "Reference": ("formats", "metrics", "prices", "profiles", "schema"),
