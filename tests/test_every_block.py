@@ -48,7 +48,7 @@ def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
 
 def test_readme_table_commands_run(reader: Reader) -> None:
     commands = re.findall(r"\| `(steelyard .+)` \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(commands) == 12
+    assert len(commands) == 13
     for command in commands:
         reader.type(command, ["..."], "README.md")
 
