@@ -277,6 +277,17 @@ def test_a_few_exceptions_do_not_hide_that_attempts_end_with_a_pass() -> None:
     assert finding.places[0].message == expected
 
 
+@pytest.mark.parametrize("tasks", [["t0-0", "t0-1"], ["t0-0", "t3-0"]])
+def test_retries_are_found_if_tasks_have_an_attempt_more(tasks: list[str]) -> None:
+    runs = retried({1: 8, 2: 5, 3: 2, 0: 5}, limit=3)  # t0-... never passed
+    for task in tasks:
+        if task == "t3-0":  # passed at attempt 4
+            runs.append({"id": f"{task}-0", "task": task, "attempt": 0, "passed": False})
+        else:
+            runs.append({"id": f"{task}-4", "task": task, "attempt": 4, "passed": False})
+    assert "retried_until_pass" in [finding.code for finding in sy.measure(runs).findings]
+
+
 @pytest.mark.parametrize("change", ["goes on", "passes twice", "gives up early", "none"])
 def test_attempts_that_were_planned_are_not_taken_for_retries(change: str) -> None:
     runs = retried({1: 3, 2: 3, 0: 3}, limit=3)

@@ -199,9 +199,7 @@ class _Cells:
 
     def stopped_at_pass(self, groups: int) -> NDArray[np.bool_]:
         """Of each group, whether all of its cells stopped at the first pass."""
-        most = np.zeros(groups, np.int64)
-        np.maximum.at(most, self.group, self.attempts)
-        limit = most[self.group]
+        limit = self._usual_limits(groups)[self.group]
         otherwise = self._goes_on_after_pass | ((self.passes == 0) & (self.attempts < limit))
         stopped_early = (self.passes == 1) & (self.attempts < limit)
         passed_late = (self.passes == 1) & (self.attempts > 1)
@@ -212,6 +210,16 @@ class _Cells:
         enough = (cells_with(stopped_early) >= EARLY_PASSES) & (cells_with(passed_late) >= EARLY_PASSES)
         few = cells_with(otherwise) <= EXCEPTIONS * np.bincount(self.group, minlength=groups)
         return np.asarray(enough & few, dtype=bool)
+
+    def _usual_limits(self, groups: int) -> Codes:
+        """Return the usual number of attempts of tasks that never passed, the larger of two; the most without any."""
+        limits = np.zeros(groups, np.int64)
+        np.maximum.at(limits, self.group, self.attempts)
+        failed = self.passes == 0
+        pairs, counts = np.unique(np.stack([self.group, self.attempts])[:, failed], axis=1, return_counts=True)
+        order = np.lexsort((pairs[1], counts))  # per group, the last assignment counts
+        limits[pairs[0][order]] = pairs[1][order]
+        return limits
 
     @property
     def _goes_on_after_pass(self) -> NDArray[np.bool_]:
@@ -318,8 +326,8 @@ def _unscored_text(without: int, broken: int, runs: int) -> str:
 def _retried(cells: _Cells, labels: Sequence[str]) -> list[Finding]:
     """The groups in which each agent tried each task until it passed, with the pass rate over first attempts.
 
-    So it is taken to be where no task has a second pass or an attempt after its pass, all tasks that never passed have
-    the same number of attempts, and no task has more; a few exceptions aside.
+    So it is taken to be where no task has a second pass or an attempt after its pass, and no task that never passed has
+    fewer attempts than is usual for those; a few exceptions aside.
     """
     places = []
     for group in np.flatnonzero(cells.stopped_at_pass(len(labels))).tolist():
