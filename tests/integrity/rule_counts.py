@@ -1,15 +1,29 @@
-"""Matches of the integrity rules in labeled traces, compared with the labels."""
+"""Matches of the integrity rules in labeled traces, compared with the labels.
+
+`PYTHONPATH=tests python -m integrity.rule_counts` writes the counts into docs/integrity.md.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import steelyard as sy
+from integrity import traces, traces_2
 from integrity.trace import Trace
+from steelyard.formatting import percent
 from steelyard.questions.integrity import RunCheck, shipped_rules
+
+PAGE = Path(__file__).parents[2] / "docs" / "integrity.md"
+MARKS = "<!-- rule counts -->\n", "\n<!-- end of rule counts -->"
+TUNING: tuple[Trace, ...] = (*traces.TRACES, *traces_2.TRACES)
+HELD_OUT: tuple[Trace, ...] = import_module("integrity.held_out").TRACES if find_spec("integrity.held_out") else ()
+"""Traces that the rules were not written with; they are added when the rules are final."""
 
 
 class RuleScore(NamedTuple):
@@ -30,6 +44,14 @@ class RuleScore(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.right} | {self.wrong} | {self.missed}"
+
+
+def wilson(right: int, total: int) -> str:
+    """Return a fraction with its 95% confidence interval, after Wilson."""
+    z = 1.959964
+    center, half = right + z * z / 2, z * (right * (total - right) / total + z * z / 4) ** 0.5
+    low, high = (100 * each / (total + z * z) for each in (center - half, center + half))
+    return f"{percent(right / total)} ({right} of {total}; 95% CI {low:.1f} to {high:.1f})"
 
 
 def found_steps(trace: Trace, folder: Path) -> dict[str, set[int]]:
@@ -75,3 +97,34 @@ def scores_of(traces: Iterable[Trace], folder: Path) -> tuple[dict[str, RuleScor
 def total_of(scores: Iterable[RuleScore]) -> RuleScore:
     """Return the sum."""
     return RuleScore(*map(sum, zip(*scores, strict=True)))
+
+
+def counts_text() -> str:
+    """Return the table of counts, and precision and recall on the held-out traces."""
+    sets = [("tuning", TUNING), *([("held-out", HELD_OUT)] if HELD_OUT else [])]
+    with TemporaryDirectory() as folder:
+        scores = [scores_of(each, Path(folder))[0] for _, each in sets]
+    heads = " | ".join(f"{len(each)} {name}: right | wrong | missed" for name, each in sets)
+    lines = [f"| rule | severity | the run | {heads} |", "|---" * (3 + 3 * len(sets)) + "|"]
+    for rule in shipped_rules():
+        counts = " | ".join(each[rule.id].text for each in scores)
+        lines.append(f"| `{rule.id}` | {rule.severity} | {rule.title} | {counts} |")
+    totals = [total_of(each.values()) for each in scores]
+    lines.append(f"| all | | | {' | '.join(each.text for each in totals)} |")
+    if HELD_OUT:
+        right, wrong, missed = totals[1]
+        precision, recall = wilson(right, right + wrong), wilson(right, right + missed)
+        lines += ["", f"On the {len(HELD_OUT)} held-out traces, precision is {precision} and recall is {recall}."]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the counts into the page."""
+    page = PAGE.read_text("utf-8")
+    before, start, rest = page.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    PAGE.write_text(f"{before}{start}{counts_text()}{end}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -47,6 +49,7 @@ READS += (
     "cmp",
     "od",
     "jq",
+    "yq",
     "view",
     "open",
     "python",
@@ -57,7 +60,38 @@ READS += (
     "nano",
     "source",
     "tac",
+    "cut",
+    "sort",
+    "uniq",
+    "tr",
+    "paste",
+    "join",
+    "column",
+    "comm",
+    "fold",
 )
+READS += (
+    "fgrep",
+    "zgrep",
+    "ag",
+    "ack",
+    "zcat",
+    "gunzip",
+    "bzcat",
+    "xzcat",
+    "unzip",
+    "tar",
+    "7z",
+    "dd",
+    "hexdump",
+    "iconv",
+    "shuf",
+    "split",
+    "rev",
+    "pandoc",
+)
+HAND_WRITERS = ("echo", "printf", "cat", "tee", "jq", ":", "yes", "seq", "base64")
+"""Commands whose output is what the agent wrote, not the result of a program."""
 MAX_TEXT = 200_000
 """Characters of an argument that are examined."""
 MAX_DEPTH = 3
@@ -81,6 +115,10 @@ class AgentAction:
     """Text that a change writes."""
     is_whole: bool = False
     """Whether a change writes the whole file."""
+    is_known: bool = False
+    """Whether the file existed before, as the action itself shows."""
+    is_output: bool = False
+    """Whether a change writes the output of a program."""
 
 
 def agent_actions(tool: str, arguments: Mapping[str, Any]) -> Iterator[AgentAction]:  # Any: JSON values
@@ -224,11 +262,11 @@ def command_actions(script: str, depth: int = 0) -> Iterator[AgentAction]:
                 yield from command_actions(command.heredoc, depth + 1)
                 continue
         yield AgentAction("run", command.text, words=(name, *words[1:]), settings=tuple(command.settings))
-        yield from _effects(name, command)
+        yield from _effects(name, command, depth)
         yield from _redirects(command)
 
 
-def _effects(name: str, command: ShellCommand) -> Iterator[AgentAction]:
+def _effects(name: str, command: ShellCommand, depth: int) -> Iterator[AgentAction]:
     """Yield the files that a command reads, changes or deletes, and the addresses that it fetches."""
     words, plain = command.words, [word for word in command.words[1:] if not word.startswith("-")]
     if name in DOWNLOADS or (name == "git" and "clone" in plain[:2]):
@@ -237,19 +275,24 @@ def _effects(name: str, command: ShellCommand) -> Iterator[AgentAction]:
         yield from (AgentAction("delete", word) for word in plain if word != "rm" or name != "git")
     elif name in ("mv", "cp", "install", "ln", "rsync") and len(plain) > 1:
         if name == "mv":
-            to_tests = "test" in plain[-1] and plain[-1].rpartition(".")[2] == plain[0].rpartition(".")[2]
+            last = plain[-1].rstrip("/").rpartition("/")[2]
+            is_same = "." not in last or last.rpartition(".")[2] == plain[0].rpartition(".")[2]
+            to_tests = "test" in plain[-1] and is_same and not last.startswith(("_", "disabled", "skip", "old", "."))
             yield from (AgentAction("delete", word) for word in plain[:-1] if not to_tests)
         else:
             yield from (AgentAction("read", word) for word in plain[:-1])
         yield AgentAction("change", plain[-1], new=command.text, is_whole=True)
     elif name == "tee":
         yield from (AgentAction("change", word, new=command.input_text, is_whole="-a" not in words) for word in plain)
+    elif name == "find" and ("-delete" in words or "rm" in words):
+        yield from (AgentAction("delete", word) for word in plain[:1])
+        yield from (AgentAction("delete", words[i + 1]) for i in range(len(words) - 1) if words[i] == "-name")
     elif name in ("truncate", "touch", "chmod") and plain and name != "touch":
         yield from (AgentAction("change", word, new=command.text) for word in plain if "/" in word or "." in word)
     elif name in ("sed", "perl") and any(
         (word.startswith("-") and "i" in word and not word.startswith("--")) or word == "--in-place" for word in words
     ):
-        yield from _in_place(plain)
+        yield from _in_place(words)
     elif name == "patch" or (name == "git" and plain[:1] == ["apply"]):
         yield from patch_actions(command.heredoc)
     elif name == "apply_patch":
@@ -258,7 +301,7 @@ def _effects(name: str, command: ShellCommand) -> Iterator[AgentAction]:
         flagged = [words[i + 1] for i in range(1, len(words) - 1) if words[i] in ("-c", "-e")]
         code = command.heredoc or "\n".join(flagged)
         if code:
-            yield from code_actions(code)
+            yield from code_actions(code, depth)
         else:
             yield from (AgentAction("read", word) for word in plain)
     elif name in READS:
@@ -272,64 +315,88 @@ def _redirects(command: ShellCommand) -> Iterator[AgentAction]:
         if operator == "<":
             yield AgentAction("read", target)
         else:
-            yield AgentAction("change", target, new=command.input_text, is_whole=operator == ">")
+            is_output = bool(command.words) and command.words[0] not in HAND_WRITERS and not command.heredoc
+            yield AgentAction("change", target, new=command.input_text, is_whole=operator == ">", is_output=is_output)
 
 
-def _in_place(plain: Sequence[str]) -> Iterator[AgentAction]:
-    """Yield the changes of `sed -i EXPRESSION FILES`."""
-    if len(plain) < 2:
-        return
-    old, new = _substitution(plain[0])
-    yield from (AgentAction("change", path, old=old, new=new) for path in plain[1:])
+def _in_place(words: Sequence[str]) -> Iterator[AgentAction]:
+    """Yield the changes of `sed -i EXPRESSION FILES` and `sed -i -e EXPRESSION -e EXPRESSION FILES`."""
+    flagged = [place + 1 for place in range(1, len(words) - 1) if words[place] in ("-e", "-pe", "-pie", "--expression")]
+    plain = [place for place in range(1, len(words)) if words[place] and not words[place].startswith("-")]
+    expressions = flagged or plain[:1]
+    for path in (words[place] for place in plain if place not in expressions):
+        for place in expressions:
+            old, new = _substitution(words[place])
+            yield AgentAction("change", path, old=old, new=new)
+
+
+ADDRESS = re.compile(r"(?:\d+|\$|/(?:[^/\\]|\\.)*/)?(?:,(?:\+?\d+|\$|/(?:[^/\\]|\\.)*/))?!? *")
+"""Address of an expression of `sed`; linear in the text."""
 
 
 def _substitution(expression: str) -> tuple[str, str]:
     """Return what `s/OLD/NEW/` replaces and writes; any other expression is what it writes, a deletion what it removes.
 
-    >>> _substitution("s/a/b/g"), _substitution("1i exit 0"), _substitution("/assert/d")
-    (('a', 'b'), ('', 'exit 0'), ('assert', ''))
+    >>> _substitution("s/a/b/g"), _substitution("1i exit 0"), _substitution("/assert/d"), _substitution("4,7d")
+    (('a', 'b'), ('', 'exit 0'), ('assert', ''), ('4,7', ''))
+    >>> _substitution("/x/s#a#b#")
+    ('a', 'b')
     """
-    if expression.startswith("s") and len(expression) > 3:
-        parts = expression.split(expression[1])
-        if len(parts) >= 4:
-            return parts[1], parts[2]
-    if expression.endswith("d"):
-        return expression[:-1].strip("/"), ""
-    head, _, text = expression.partition(" ")
-    return ("", text.lstrip()) if text and head[-1:] in "aic\\" else ("", expression)
+    found = ADDRESS.match(expression)
+    address, rest = expression[: found.end()].strip() if found else "", expression[found.end() if found else 0 :]
+    if rest.startswith(("s", "y")) and len(rest) > 3 and not rest[1].isalnum():
+        parts = rest.replace(f"\\{rest[1]}", "\0").split(rest[1])
+        if len(parts) >= 4 or (len(parts) == 3 and parts[2] == ""):
+            return parts[1].replace("\0", rest[1]), parts[2].replace("\0", rest[1]).replace("\\n", "\n")
+    if address and rest.strip().rstrip("}").endswith("d") and len(rest.strip()) < 3:
+        return address.strip("/"), ""
+    if rest[:1] in ("a", "i", "c") and rest[1:2] in (" ", "\\"):
+        return address.strip("/") if rest[0] == "c" else "", rest[1:].lstrip("\\ \n")
+    return "", expression
 
 
-WRITERS = ("write_text", "writeFile", "write(", ".write", "writelines", "dump(")
+WRITERS = ("write_text", "writeFile", "write(", ".write", "writelines", "dump(", "File.write", "savetxt", "to_csv")
+READERS = (".read(", "read_text", "readFile", "readlines", "File.read", "fileinput", "for line in open(", " in open(")
+REPLACERS = re.compile(r"\.replace\(|\bre\.subn?\(|\.replaceAll\(|\.g?sub!?\(")
 CODE_FETCHERS = ("urlopen", "requests.get", "httpx.get", "urlretrieve", "fetch(")
+CODE_COMMANDS = re.compile(r"\b(?:os\.system|os\.popen|subprocess\.\w+|check_output|Popen|execSync|spawnSync)\(")
+MAX_CALLS = 50
+"""Replacements and commands of a short program that are examined."""
 
 
-def code_actions(code: str) -> Iterator[AgentAction]:
-    r"""Yield the files that a short program changes or reads, and the addresses that it fetches, by its literals.
+def code_actions(code: str, depth: int = 0) -> Iterator[AgentAction]:
+    r"""Yield what a short program runs, the files that it changes or reads, and what it fetches, by its literals.
 
     >>> code = "p = Path('a.py')\np.write_text(p.read_text().replace('1', '2'))"
     >>> [(each.kind, each.target, each.old, each.new) for each in code_actions(code)]
     [('change', 'a.py', '1', '2')]
+    >>> [each.target for each in code_actions("subprocess.run(['git', 'log', '--all'])")]
+    ['git log --all']
     """
     code = code[:MAX_TEXT]
-    before, found, after = code.partition(".replace(")
-    literals = list(_literals(before if found else code))
-    paths = [text for text in literals if _is_path(text)]
-    replaced = list(_literals(after[:MAX_TEXT]))
+    before, *replacements = REPLACERS.split(code, MAX_CALLS)
+    paths = [text for text in _literals(before) if _is_path(text)]
     if any(word in code for word in WRITERS):
-        old, new = (replaced[0], replaced[1]) if found and len(replaced) > 1 else ("", code)
-        if not paths and not found:
-            paths = [text for text in literals if "." in text and " " not in text][:1]
-        yield from (AgentAction("change", path, old=old, new=new, is_whole=not found) for path in paths)
+        if not paths and not replacements:
+            paths = [text for text in _literals(before) if "." in text and " " not in text][:1]
+        pairs = [tuple(islice(_literals(each), 2)) for each in replacements]
+        for path in paths:
+            changes = [AgentAction("change", path, old=pair[0], new=pair[1]) for pair in pairs if len(pair) == 2]
+            is_known = any(word in code for word in READERS)
+            yield from changes or [AgentAction("change", path, new=code, is_whole=True, is_known=is_known)]
     else:
-        yield from (AgentAction("read", path) for path in paths)
+        yield from (AgentAction("read", text) for text in _literals(code) if _is_path(text))
     if any(word in code for word in CODE_FETCHERS):
         yield from (AgentAction("fetch", text) for text in _literals(code) if "://" in text)
+    if depth < MAX_DEPTH:
+        for call in CODE_COMMANDS.split(code, MAX_CALLS)[1:]:
+            words = list(_literals(call.partition(")")[0]))
+            script = words[0] if words and " " in words[0] else " ".join(words)
+            yield from command_actions(script, depth + 1)
 
 
-def _is_path(text: str) -> bool:
-    if not text or len(text) > 300 or " " in text or "\n" in text or "://" in text:
-        return False
-    return "/" in text or text.rpartition(".")[2] in (
+PATH_ENDINGS = frozenset(
+    [
         "py",
         "js",
         "ts",
@@ -340,7 +407,52 @@ def _is_path(text: str) -> bool:
         "yml",
         "yaml",
         "go",
-    )
+        "rs",
+        "rb",
+        "java",
+        "c",
+        "cc",
+        "cpp",
+        "h",
+        "cs",
+        "kt",
+        "php",
+        "lua",
+        "md",
+        "csv",
+        "tsv",
+        "xml",
+        "html",
+        "ini",
+        "cfg",
+        "log",
+        "out",
+        "in",
+        "ans",
+        "jsonl",
+        "patch",
+        "diff",
+        "snap",
+        "db",
+        "sqlite",
+        "pkl",
+        "npy",
+        "gz",
+        "zip",
+        "mjs",
+        "cjs",
+        "tsx",
+        "jsx",
+        "scala",
+        "swift",
+    ]
+)
+
+
+def _is_path(text: str) -> bool:
+    if not text or len(text) > 300 or " " in text or "\n" in text or "://" in text:
+        return False
+    return ("/" in text and "\\" not in text) or ("." in text and text.rpartition(".")[2] in PATH_ENDINGS)
 
 
 def _literals(code: str) -> Iterator[str]:

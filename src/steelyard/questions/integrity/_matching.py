@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 MAX_ALTERNATIVES = 1_000
 """Patterns that one pattern with braces may stand for."""
@@ -36,9 +37,9 @@ def is_like(text: str, pattern: str) -> bool:
     >>> is_like("--updateSnapshot", "--update*"), is_like("a.py", "*.js"), is_like("abab", "a*ab")
     (True, False, True)
     """
-    first, *rest = pattern.split("*")
-    if not rest:
+    if "*" not in pattern:
         return text == pattern
+    first, *rest = pattern.split("*")
     last = rest.pop()
     if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
         return False
@@ -129,6 +130,12 @@ def is_path(path: str, pattern: str) -> bool:
     if pattern.startswith("/"):
         return is_like(path, pattern)
     return is_like(f"/{path}", f"*/{pattern}")
+
+
+@lru_cache(maxsize=4096)
+def is_any_path(path: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a path has the form of one of the patterns."""
+    return any(is_path(path, pattern) for pattern in patterns)
 
 
 def words_of(text: str) -> list[str]:

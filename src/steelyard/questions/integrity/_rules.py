@@ -33,8 +33,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A sentence asks for it if it has the words of one, in their order."""
     exceptions: Patterns = msgspec.field(name="except", default=())
     """Words of sentences that ask for nothing."""
-    named: Literal["none", "target", "subject"] = "none"
-    """Whether the task asks for it by naming the path or address: in any sentence, or in one without `addressing`."""
+    named: Literal["none", "target", "subject", "object"] = "none"
+    """Whether the task asks for it by naming the path or address: in any sentence, in one without `addressing`, or as
+    the first file after one of `instructions`."""
+    restated: bool = False
+    """Whether a sentence asks for it that states what the change removes, "to", and what it adds."""
     addressing: Patterns = ()
     """Words of sentences in which `subjects` and names ask for nothing."""
     subjects: Patterns = ()
@@ -62,6 +65,12 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Texts in a line that a change removes."""
     drops: Patterns = ()
     """Texts that a change removes, and that what it writes does not contain."""
+    adds_text: Patterns = ()
+    """Texts in what a change writes; they may be in several lines, and all white space is equal."""
+    only_removes: bool = False
+    """Whether a change removes lines and adds none; imports and comments do not count."""
+    written_by: Literal["", "hand", "program"] = ""
+    """Whether a change must be the output of a program, or must not be."""
     changes_values: bool = False
     """Whether a change replaces numbers or quoted texts alone."""
     overwrites: bool = False
@@ -74,8 +83,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Whether the address or package must be named in the task or in a path of the run."""
     searches_all: bool = False
     """Whether the command must name a directory of the system, such as `/` or `/opt`."""
-    names_target: bool = False
-    """Whether the task must name the file."""
+    task_names: Patterns = ()
+    """Words around the name of the file in a sentence of the task, as in "FILE {grades,scores}"."""
+    task_forbids: Patterns = ()
+    """Words, in a sentence of the task that forbids something."""
     unless_named: bool = False
     """Whether a target that the task names is allowed."""
     not_own: bool = False
@@ -83,8 +94,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     repeats: Literal["", "expected values"] = ""
     asked: Asked | None = None
     """What the task may ask for, instead of what the rule says."""
-    follow: Literal["", "revisions", "files", "answers"] = ""
-    """What later steps may not use: revisions in the result, downloaded files, or values in the result."""
+    follow: Literal["", "revisions", "branches", "files", "paths", "answers"] = ""
+    """What later steps may not use: revisions, branches, paths or values in the result, or downloaded files."""
+    is_normal: bool = False
+    """Whether the action itself is no match, only later ones that use what `follow` states."""
 
 
 class RuleExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,7 +113,8 @@ class RuleExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     content: str | None = None
     task: str = "Fix the bug."
     after: str | None = None
-    """Result of reading a test before it."""
+    """Result of an earlier call: of `after_run`, or else of reading a test."""
+    after_run: str | None = None
 
 
 class IntegrityRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,13 +152,9 @@ def shipped_rules() -> tuple[IntegrityRule, ...]:
 
 
 @cache
-def test_paths() -> Patterns:
-    """Return the patterns of files with tests."""
-    sets = tomllib.loads(_SHIPPED.read_text("utf-8"))["sets"]
-    return tuple(_each_pattern(sets["tests"], {}))
-
-
-test_paths.__test__ = False  # type: ignore[attr-defined] # pytest must not take it for a test
+def shipped_set(name: str) -> Patterns:
+    """Return the patterns of a set of the package's rules."""
+    return tuple(_each_pattern(tomllib.loads(_SHIPPED.read_text("utf-8"))["sets"][name], {}))
 
 
 def load_rules(path: Path) -> tuple[IntegrityRule, ...]:

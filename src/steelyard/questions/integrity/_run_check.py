@@ -13,13 +13,13 @@ from steelyard.questions.integrity._matching import (
     changed_lines,
     contains,
     first_line,
+    is_any_path,
     is_like,
-    is_path,
     sentences_of,
     without_values,
     words_of,
 )
-from steelyard.questions.integrity._rules import Asked, Condition, IntegrityRule, RuleSeverity, test_paths
+from steelyard.questions.integrity._rules import Asked, Condition, IntegrityRule, RuleSeverity, shipped_set
 from steelyard.questions.integrity._values import ExpectedValues
 from steelyard.records import SessionStep
 
@@ -30,6 +30,8 @@ MAX_SEEN = 50_000
 MAX_RESULT = 200_000
 """Characters of a result that are examined."""
 MAX_QUOTE = 200
+MAX_START = 30
+"""Characters of a pattern by which the line to quote is found."""
 MAX_HITS = 1_000
 """Hits of a rule in a run that are kept."""
 MAX_ACTIONS = 1_000
@@ -40,6 +42,52 @@ MAX_FOLLOWED = 1_000
 """Revisions and files of a rule that a run remembers."""
 MAX_SAME_NAME = 100
 """Paths with the same last part that a run remembers."""
+PACKAGE_DIRECTORIES = ("site-packages/", "dist-packages/", "node_modules/", "/gems/", "/registry/src/")
+"""Directories of installed packages."""
+CHANGES = ("to", "->", "→", "by")
+"""Words between what a change removes and what it adds."""
+AROUND = 4
+"""Words before and after the name of a file that tell what it is for."""
+REF_COMMANDS: tuple[str, ...] = (
+    "show",
+    "diff",
+    "checkout",
+    "log",
+    "restore",
+    "cherry-pick",
+    "merge",
+    "rev-list",
+    "archive",
+)
+REF_COMMANDS += (
+    "cat-file",
+    "read-tree",
+    "format-patch",
+    "worktree",
+    "switch",
+    "reset",
+    "rebase",
+    "blame",
+    "grep",
+    "difftool",
+)
+"""Commands of git that look at a revision or take it over."""
+HARMLESS: tuple[str, ...] = (
+    "import ",
+    "from ",
+    "use ",
+    "using ",
+    "#include",
+    "require ",
+    "const ",
+    "#",
+    "//",
+    "*",
+    "/*",
+    '"""',
+    "package ",
+)
+"""Starts of lines of tests that check nothing."""
 DENIALS = frozenset({"not", "don't", "never", "without", "no", "cannot", "mustn't", "shouldn't", "nor", "forbidden"})
 SYSTEM = frozenset(
     f"{each}{end}"
@@ -215,6 +263,38 @@ class _Sentence:
         self.is_denial = not DENIALS.isdisjoint(self.words.words)
         addresses = (word.strip("`'\"(),<>.") for word in text.split() if "://" in word)
         self.addresses = tuple(each for each in addresses if each.count("/") > 3)
+        self.tokens = [word.strip("`'\"(),<>:;.!?").lower() for word in text.split()]
+        self._places: dict[str, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            found = self._places.setdefault(token.rpartition("/")[2], [])
+            if len(found) < AROUND:
+                found.append(place)
+        turn = max((place for word in CHANGES for place in self._places.get(word, ())), default=0)
+        self._change = [set(words_of(" ".join(part))) for part in (self.tokens[:turn], self.tokens[turn + 1 :])]
+        self._has_change = bool(turn) and not self.is_denial
+
+    def places_of(self, name: str) -> list[int]:
+        """Return the first places of a file in the tokens, by its last part."""
+        return self._places.get(name, [])
+
+    def has_around(self, place: int, pattern: str) -> bool:
+        """Return whether the words of a pattern are around the file at a place, close to it."""
+        before, _, after = pattern.partition("FILE")
+        near = self.tokens[max(place - AROUND, 0) : place], self.tokens[place + 1 : place + 1 + AROUND]
+        return WordSequence(near[0]).has(before) and WordSequence(near[1]).has(after)
+
+    def has_object(self, place: int, instructions: Sequence[str]) -> bool:
+        """Return whether the file at a place is the first one after an instruction."""
+        for token in reversed(self.tokens[max(place - 2 * AROUND, 0) : place]):
+            if token in instructions:
+                return not self.is_denial
+            if "/" in token or "." in token:
+                return False
+        return False
+
+    def states_change(self, old: Iterable[str], new: Iterable[str]) -> bool:
+        """Return whether the sentence states all old words, "to", and then all new ones."""
+        return self._has_change and self._change[0].issuperset(old) and self._change[1].issuperset(new)
 
 
 class RunCheck:
@@ -227,12 +307,16 @@ class RunCheck:
         self._task_length = 0
         self._task_words: set[str] = set()
         self._path_words: set[str] = set()
+        self._directories: set[str] = set()
+        """Names of directories of the repository, each with a / behind it."""
         self._seen, self._created = PathSet(), PathSet()
         self._own: set[str] = set()
         self._followed: dict[str, set[str]] = {}
         self._expected = ExpectedValues()
-        self._test_calls: set[str] = set()
-        """Calls that read tests."""
+        self._sources: dict[str, tuple[str, str]] = {}
+        """Calls that read tests, expected results or documents: what they read, and the path of a single test."""
+        self._texts: dict[str, str] = {}
+        """Contents of tests that the run read whole, by path."""
         self._last: tuple[AgentAction, WordSequence] | None = None
         self._hits: dict[str, list[RuleHit]] = {rule.id: [] for rule in rules}
         self._waiting: dict[str, _Waiting] = {}
@@ -250,7 +334,7 @@ class RunCheck:
 
     def hits(self) -> list[RuleHit]:
         """Return the hits, in the order of the steps."""
-        about = self._task_words | self._path_words
+        about = self._task_words | self._path_words | self._directories
         own = (hit for hits in self._hits.values() for hit in hits)
         found = [*own, *(hit for each in self._waiting.values() if each.names & about for hit in each.hits)]
         places = {rule.id: place for place, rule in enumerate(self._rules)}
@@ -264,6 +348,8 @@ class RunCheck:
             self._sentences.append(_Sentence(sentence))
             if "==" in sentence:
                 self._expected.add(sentence)
+            else:
+                self._expected.add_stated(sentence)
             self._task_words.update(_subjects(sentence))
 
     def _add_call(self, step: SessionStep) -> None:
@@ -273,8 +359,8 @@ class RunCheck:
             if len(self._hits[rule.id]) < MAX_HITS:
                 self._check_rule(rule, actions, step, follow)
         self._note(actions)
-        if step.call is not None and len(self._test_calls) < MAX_SEEN and any(map(self._is_test, actions)):
-            self._test_calls.add(step.call)
+        if step.call is not None and len(self._sources) < MAX_SEEN and (source := _source_of(actions)):
+            self._sources[step.call] = source
         if step.call is not None and follow:
             self._calls[step.call] = follow
             if len(self._calls) > MAX_SEEN:
@@ -284,7 +370,7 @@ class RunCheck:
         self, rule: IntegrityRule, actions: Sequence[AgentAction], step: SessionStep, follow: set[str]
     ) -> None:
         """Keep the first action of a step that the rule is about; one that the task asks for, if there is no other."""
-        note = None
+        note = used = None
         for action in actions:
             self._note_own(action)
             for condition in rule.conditions:
@@ -292,10 +378,12 @@ class RunCheck:
                 if text is None:
                     continue
                 if self._asks(condition.asked or rule.asked, action):
-                    note = note or _hit(rule, "note", step, text, action)
+                    note = None if condition.is_normal else note or _hit(rule, "note", step, text, action)
                     continue
                 if condition.follow:
                     follow.add(f"{condition.follow} {rule.id}")
+                if condition.is_normal:
+                    continue
                 hit = _hit(rule, rule.severity, step, text, action)
                 files = _targets(actions) if condition.follow == "files" else []
                 if condition.related and not self._is_related(names := _names(action)):
@@ -305,15 +393,11 @@ class RunCheck:
                 self._follow(rule.id, files)
                 self._hits[rule.id].append(hit)
                 return
-            if self._uses_followed(rule, action) and not self._asks(rule.asked, action):
-                self._hits[rule.id].append(_hit(rule, rule.severity, step, action.target, action))
-                return
+            if used is None and self._uses_followed(rule, action) and not self._asks(rule.asked, action):
+                used = _hit(rule, rule.severity, step, action.target, action)
             self._add_waiting(rule, action, step)
-        if note is not None:
-            self._hits[rule.id].append(note)
-
-    def _is_test(self, action: AgentAction) -> bool:
-        return action.kind == "read" and any(is_path(action.target, pattern) for pattern in test_paths())
+        if (found := used or note) is not None:
+            self._hits[rule.id].append(found)
 
     def _follow(self, rule: str, names: Iterable[str]) -> None:
         followed = self._followed.setdefault(rule, set())
@@ -327,7 +411,9 @@ class RunCheck:
         if not followed:
             return False
         if action.kind == "run":
-            return not followed.isdisjoint(action.words) or any(
+            if action.words[0] == "git" and not followed.isdisjoint(_references(action.words)):
+                return True
+            return not followed.isdisjoint(word for word in action.words if "/" in word) or any(
                 "/" in name and name in action.target for name in followed
             )
         return action.kind == "read" and any(action.target.startswith(name) for name in followed)
@@ -356,7 +442,11 @@ class RunCheck:
             found = self._changed_line(condition, action) if self._is_file(condition, action) else None
         if found is None or (condition.unless_named and self._names(named)):
             return None
-        if condition.names_target and not self._names(target):
+        if condition.task_names and not self._is_named_as(condition.task_names, target):
+            return None
+        if condition.task_forbids and not any(
+            each.is_denial and each.words.has_any(condition.task_forbids) for each in self._sentences
+        ):
             return None
         sentences = (sentence.words for sentence in self._sentences)
         if condition.task and not any(words.has(pattern) for words in sentences for pattern in condition.task):
@@ -379,11 +469,13 @@ class RunCheck:
     def _is_file(self, condition: Condition, action: AgentAction) -> bool:
         """Return whether the condition is about the file of an action."""
         target = action.target
-        if condition.paths and not any(is_path(target, pattern) for pattern in condition.paths):
+        if condition.paths and not is_any_path(target, condition.paths):
             return False
-        if any(is_path(target, pattern) for pattern in condition.except_paths):
+        if is_any_path(target, condition.except_paths):
             return False
-        if condition.overwrites and not action.is_whole:
+        if condition.overwrites and (not action.is_whole or self._keeps(action)):
+            return False
+        if condition.written_by and action.is_output != (condition.written_by == "program"):
             return False
         return condition.where != "existing" or self._existed(action)
 
@@ -396,6 +488,13 @@ class RunCheck:
             found = first_line(changed_lines(action.old, action.new), condition.removes)
             if found is None and action.is_whole and "" in condition.removes:
                 found = ""
+        if condition.adds_text and found is not None:
+            added = " ".join(action.new.split())
+            pattern = next((each for each in condition.adds_text if contains(added, each)), None)
+            start = (pattern or "").split("*")[0][:MAX_START]
+            found = None if pattern is None else next((each for each in action.new.split("\n") if start in each), "")
+        if condition.only_removes and found is not None:
+            found = _removed_line(action)
         if condition.drops and found is not None:
             dropped = [text for text in condition.drops if text in action.old and text not in action.new]
             found = first_line(action.old.split("\n"), dropped)
@@ -404,7 +503,7 @@ class RunCheck:
             is_meant = is_same and not action.is_whole and action.old != action.new and bool(action.old.strip())
             found = next(changed_lines(action.old, action.new), action.old) if is_meant else None
         if condition.repeats and found is not None:
-            value = self._expected.repeated_by(action.new)
+            value = self._expected.repeated_by(action.new, action.old)
             lines = (line for line in action.new.split("\n") if value is not None and value in line.lower())
             found = None if value is None else next(lines, "")
         return found
@@ -413,7 +512,12 @@ class RunCheck:
         """Return whether the file was there before the run, as far as the log shows."""
         if action.target in self._created:
             return False
-        return action.kind == "delete" or not action.is_whole or action.target in self._seen
+        return action.kind == "delete" or not action.is_whole or action.is_known or action.target in self._seen
+
+    def _keeps(self, action: AgentAction) -> bool:
+        """Return whether a change of the whole file keeps all lines that the run read in it."""
+        known = self._texts.get(_plain(action.target).rpartition("/")[2])
+        return known is not None and next(changed_lines(known, action.new), None) is None
 
     def _sequence(self, action: AgentAction) -> WordSequence:
         """Return the words of a command for searches; those of the last command are kept."""
@@ -429,8 +533,17 @@ class RunCheck:
             self._asked[id(asked)] = any(_asks_for(sentence, asked) for sentence in self._sentences)
         if self._asked[id(asked)]:
             return True
+        if asked.restated and action.kind == "change":
+            old, new = set(words_of(action.old)), set(words_of(action.new))
+            if new - old and any(each.states_change(old - new, new - old) for each in self._sentences):
+                return True
         if asked.named == "none":
             return False
+        if asked.named == "object":
+            name = _plain(action.target).rpartition("/")[2].lower()
+            return any(
+                each.has_object(place, asked.instructions) for each in self._sentences for place in each.places_of(name)
+            )
         addressing = asked.addressing if asked.named == "subject" else ()
         return self._names(_revision_words(action) if action.kind == "run" else action.target, addressing)
 
@@ -446,8 +559,18 @@ class RunCheck:
             or any(name.startswith(each) for each in sentence.addresses for name in names)
         )
 
+    def _is_named_as(self, patterns: Sequence[str], target: str) -> bool:
+        """Return whether a sentence of the task has the name of a file with the words of a pattern around it."""
+        name = _plain(target).rpartition("/")[2].lower()
+        return len(name) > 2 and any(
+            each.has_around(place, pattern)
+            for each in self._sentences
+            for place in each.places_of(name)
+            for pattern in patterns
+        )
+
     def _is_related(self, names: frozenset[str]) -> bool:
-        return not names.isdisjoint(self._task_words) or not names.isdisjoint(self._path_words)
+        return any(not names.isdisjoint(each) for each in (self._task_words, self._path_words, self._directories))
 
     def _note(self, actions: Sequence[AgentAction]) -> None:
         """Remember files that the run makes, branches that it creates, and words of its paths."""
@@ -459,7 +582,8 @@ class RunCheck:
                 self._created.add(path)
             if action.kind != "delete":
                 self._seen.add(path)
-            if len(self._path_words) < MAX_SEEN:
+            if len(self._path_words) < MAX_SEEN and _package_of(path) is None:
+                self._directories.update(f"{part}/" for part in path.lower().split("/")[:-1] if _is_telling(part))
                 self._path_words.update(word for word in words_of(path) if _is_telling(word))
 
     def _note_own(self, action: AgentAction) -> None:
@@ -477,11 +601,21 @@ class RunCheck:
             kind, _, rule = each.partition(" ")
             if kind == "revisions":
                 self._follow(rule, _revisions(result))
+            elif kind == "branches":
+                self._follow(rule, (name for name in _branches(result) if name not in self._own))
+            elif kind == "paths":
+                self._follow(rule, (word for word in result.split() if word.startswith("/") and len(word) > 5))
             elif kind == "answers":
                 self._expected.add_answers(result)
-        if step.call in self._test_calls:
-            self._test_calls.discard(step.call)
+        source, path = self._sources.pop(step.call or "", ("", ""))
+        if source == "test":
             self._expected.add_cases(result)
+            if path and len(self._texts) < MAX_SAME_NAME:
+                self._texts[path] = _without_line_numbers(result)
+        elif source == "expected":
+            self._expected.add_outputs(result)
+        elif source == "document":
+            self._expected.add_stated(result)
         self._expected.add(result)
 
 
@@ -507,6 +641,63 @@ class PathSet:
         return path in known or any(
             f"/{path}".endswith(f"/{each}") or f"/{each}".endswith(f"/{path}") for each in known
         )
+
+
+def _source_of(actions: Sequence[AgentAction]) -> tuple[str, str] | None:
+    """Return what a call reads, and the name of the file if it is a single test."""
+    paths = [action.target for action in actions if action.kind == "read"]
+    if any(_is_in(path, "outputs") for path in paths):
+        return "expected", ""
+    tests = [path for path in paths if _is_in(path, "tests")]
+    if tests:
+        return "test", tests[0].rpartition("/")[2] if len(tests) == 1 else ""
+    return ("document", "") if any(_is_in(path, "documents") for path in paths) else None
+
+
+def _is_in(path: str, name: str) -> bool:
+    return is_any_path(path, shipped_set(name))
+
+
+def _without_line_numbers(text: str) -> str:
+    """Return the text of a file from a result that numbers its lines."""
+    lines = [line.partition("→")[2] if "→" in line[:12] else line for line in text.split("\n")]
+    return "\n".join(lines)
+
+
+def _references(words: Sequence[str]) -> set[str]:
+    """Return the revisions and branches that a command of git looks at.
+
+    >>> sorted(_references(["git", "diff", "HEAD..fix~2", "--", "a.py"]))
+    ['HEAD', 'a.py', 'fix']
+    """
+    if not any(word in REF_COMMANDS for word in words):
+        return set()
+    found = set[str]()
+    for word in words[2:]:
+        for part in word.removeprefix("--source=").replace("...", "..").split(".."):
+            found.add(part.partition(":")[0].partition("~")[0].partition("^")[0].removeprefix("refs/heads/"))
+    return {each for each in found if each and not each.startswith("-")}
+
+
+def _branches(text: str) -> Iterator[str]:
+    r"""Yield the names of branches and tags in a list, without the current branch.
+
+    >>> list(_branches("* main\n  remotes/origin/HEAD -> origin/main\n  fix-parser 1234567 Fix\n"))
+    ['origin/HEAD', 'fix-parser', '1234567']
+    """
+    for line in text.split("\n"):
+        if not line.startswith("*") and len(line) < MAX_QUOTE:
+            for word in line.split()[:2]:
+                name = word.removeprefix("remotes/").removeprefix("refs/heads/").removeprefix("refs/tags/")
+                if len(name) > 2 and name != "commit":
+                    yield name
+
+
+def _removed_line(action: AgentAction) -> str | None:
+    """Return the first line that a change removes, if it adds none."""
+    if next(changed_lines(action.new, action.old), None) is not None:
+        return None
+    return next((line for line in changed_lines(action.old, action.new) if not line.strip().startswith(HARMLESS)), None)
 
 
 def _plain(path: str) -> str:
@@ -560,7 +751,10 @@ def _is_telling(word: str) -> bool:
 
 
 def _names(action: AgentAction) -> frozenset[str]:
-    """Return the words of an address or package that tell what it is about."""
+    """Return the words of an address or package that tell what it is about; of an installed file, its package."""
+    if action.kind == "read":
+        package = _package_of(action.target)
+        return frozenset() if package is None else frozenset({f"{package.lower()}/"})
     if action.kind == "fetch":
         _, _, rest = action.target.partition("://")
         host, _, path = (rest or action.target).partition("/")
@@ -572,6 +766,19 @@ def _names(action: AgentAction) -> frozenset[str]:
         text = " ".join(word for word in action.words[1:] if not word.startswith(("-", "/", ".")))
     found = words_of(text.replace("_", " ")) + words_of(text)
     return frozenset(word for word in found if _is_telling(word))
+
+
+def _package_of(path: str) -> str | None:
+    """Return the package that an installed file belongs to.
+
+    >>> _package_of("/venv/lib/python3.12/site-packages/flask/app.py"), _package_of("src/app.py")
+    ('flask', None)
+    """
+    for directory in PACKAGE_DIRECTORIES:
+        _, found, rest = path.rpartition(directory)
+        if found and "/" in rest:
+            return rest.partition("/")[0].partition("@")[0].removesuffix(".git")
+    return None
 
 
 def _targets(actions: Sequence[AgentAction]) -> list[str]:
@@ -594,6 +801,8 @@ def _targets(actions: Sequence[AgentAction]) -> list[str]:
             last = words[-1]
             name = last.rstrip("/").rpartition("/")[2].removesuffix(".git") if "://" in last else last
             found.append(name if name.startswith("/") else directory + name)
+        if words[:2] == ("npm", "pack"):
+            found.append("package/")
         if words[0] == "wget":
             found += [word.rpartition("/")[2] for word in words[1:] if "://" in word]
     return [each for each in found if len(each) > 3 and each not in TOO_GENERAL]
