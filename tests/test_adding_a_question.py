@@ -76,7 +76,7 @@ from arena_results import filled
 from serving import serving
 from steelyard.cli import run
 from steelyard.questions import ArenaSource, RunsSource
-from steelyard.server import openapi_document
+from steelyard.server import ROUTES, openapi_document
 
 arena = filled(Path(sys.argv[1]))
 store = ["--store", f"sqlite:///{sys.argv[1]}/arena.db"]
@@ -103,7 +103,7 @@ assert "Count the runs of each task." in steelyard("--help")[1]
 assert "Only tasks with this many runs (default: 1)." in steelyard("attempts", "--help")[1]
 assert json.loads(steelyard("attempts", str(runs), "--min-runs", "2", "--json")[1]) == counted
 assert steelyard("attempts", str(runs), "--csv")[1] == "task,runs\\na,2\\nb,1\\n"
-assert "/api/v1/attempts" in openapi_document()["paths"]
+assert "/api/v1/attempts" in openapi_document(ROUTES)["paths"]
 with serving(RunsSource([runs])) as served:
     assert served.api("/attempts?min_runs=2") == counted
     assert "Attempts" in served.ask("/attempts").body.decode()
@@ -122,14 +122,14 @@ assert "Count the submissions to each task." in command("--help")[1]
 assert "--task NAME" in command("turnout", "--help")[1]
 assert json.loads(command("turnout", "--json", *store)[1]) == shape
 assert command("turnout", "--csv", *store)[1] == "task_id,n\\nfix-race,6\\n"
-assert "/api/v1/turnout" in openapi_document()["paths"]
+assert "/api/v1/turnout" in openapi_document(ROUTES)["paths"]
 
 assert "Shade of the answer" in command("leaderboard", "--help")[1]
 assert "Shade of the answer" in command("bias", "--help")[1]
 assert command("bias", "--shade", "current", *store)[0] == 0
 assert "unknown value 'grey' for --shade" in command("bias", "--shade", "grey", *store)[1]
 assert command("leaderboard", "fix-race", "--shade", "current", *store)[0] == 0
-parameters = openapi_document()["paths"]["/api/v1/tasks/{task}/leaderboard"]["get"]["parameters"]
+parameters = openapi_document(ROUTES)["paths"]["/api/v1/tasks/{task}/leaderboard"]["get"]["parameters"]
 assert "shade" in {each["name"] for each in parameters}
 with serving(ArenaSource(arena)) as served:
     assert served.api("/turnout") == shape

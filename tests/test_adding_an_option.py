@@ -26,7 +26,7 @@ from serving import serving
 from steelyard.cli import run
 from steelyard.errors import UsageError
 from steelyard.questions import RunsSource
-from steelyard.server import openapi_document
+from steelyard.server import ROUTES, openapi_document
 
 runs = sys.argv[1]
 sides = {"baseline": "tier=T0", "candidate": "tier=T1", "metrics": "pass_rate"}
@@ -58,7 +58,7 @@ local = sy.compare(runs, **sides, shade="bh")
 wrong = "unknown value 'grey' for shade (one of: holm, bh, none)"
 assert failure(lambda: sy.compare(runs, **sides, shade="grey")) == wrong
 
-parameters = openapi_document()["paths"]["/api/v1/compare"]["get"]["parameters"]
+parameters = openapi_document(ROUTES)["paths"]["/api/v1/compare"]["get"]["parameters"]
 assert [each["schema"]["enum"] for each in parameters if each["name"] == "shade"] == [["bh", "holm", "none"]]
 with serving(RunsSource([Path(runs)])) as served:
     answer = served.ask("/api/v1/compare?baseline=tier=T0&candidate=tier=T1&metrics=pass_rate&shade=grey")

@@ -95,7 +95,7 @@ def test_what_a_hostile_schema_declares_is_not_run(tmp_path: Path, hostile: list
 
 def test_a_store_may_only_be_read_by_plain_columns(tmp_path: Path) -> None:
     path = opencode_store(tmp_path / "opencode.db", then=["CREATE VIEW seen AS SELECT hex(id) AS id FROM message"])
-    with closing(_sqlite_stores.Store(path)) as store:
+    with closing(_sqlite_stores.SqliteStore(path)) as store:
         assert "seen" not in store.tables
         assert next(store.rows("session", ["id", "absent"], order=["id"])) == (b"ses_1", None)
         with pytest.raises(Exception, match="cannot read"):

@@ -73,9 +73,9 @@ def test_house_words_finds_planted_asset(tmp_path: Path, name: str) -> None:
 
 
 def test_house_words_finds_planted_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard import cli
+    from steelyard.cli import _app
 
-    monkeypatch.setattr(cli, "HELP", "Whoever asks gets an answer.")
+    monkeypatch.setattr(_app, "HELP", "Whoever asks gets an answer.")
     assert "whoever" in phrases(KINDS["help"]())
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from question_cases import CASES, Case, write_inputs
 from steelyard.questions import answer_schemas
-from steelyard.server import openapi_document
+from steelyard.server import ROUTES, openapi_document
 
 jsonschema_rs = pytest.importorskip("jsonschema_rs", reason="jsonschema-rs is not installed: make test-api")
 
-DOCUMENT = openapi_document()
+DOCUMENT = openapi_document(ROUTES)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not i
 QUICK, LONG = 3, 200
 ENDLESS = "/api/v1/events"
 """The answer is a stream that does not end."""
-DOCUMENT = openapi_document()
+DOCUMENT = openapi_document(ROUTES)
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = {
     operation.label: operation

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.server import openapi_document
+from steelyard.server import ROUTES, openapi_document
 
-DOCUMENT = openapi_document()
+DOCUMENT = openapi_document(ROUTES)
 COMPONENTS = "#/components/schemas/"
 NOTES = {"title", "description", "default", "examples"}
 

@@ -1,4 +1,4 @@
-from ._archives import ZipLog as ZipLog, extract as extract, packing as packing
+from ._archives import ZipLog as ZipLog, extract as extract, stated_bytes as stated_bytes
 from ._csv_rows import (
     SEPARATORS as SEPARATORS,
     SHORT_OR_LONG as SHORT_OR_LONG,
@@ -31,6 +31,7 @@ from ._found_files import (
     files_below as files_below,
     files_in as files_in,
     is_plan_folder as is_plan_folder,
+    packing as packing,
     piped as piped,
     rejected_file as rejected_file,
 )
@@ -60,4 +61,5 @@ from ._parquet import (
     parquet_frame as parquet_frame,
     parquet_rows as parquet_rows,
 )
+from ._workbooks import is_workbook as is_workbook, sheets as sheets
 from ._yaml_documents import is_yaml as is_yaml

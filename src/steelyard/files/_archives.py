@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
 from typing import IO, Self
 
+from steelyard import files
 from steelyard.errors import AbortedError, InputLimitError, SteelyardError, UnreadableFileError, error_message
 from steelyard.files._decompression import (
     CHUNK,
@@ -24,8 +25,8 @@ from steelyard.files._decompression import (
     decompressed_chunks,
     zst_chunks,
 )
-from steelyard.files._file_bytes import open_file
-from steelyard.files._yaml_documents import is_yaml, yaml_as_json
+from steelyard.files._found_files import packing
+from steelyard.files._yaml_documents import yaml_as_json
 from steelyard.records import Rejected
 from steelyard.settings import FILE_BYTES, INPUT_ENTRIES, MAX_DIRECTORY_DEPTH
 
@@ -93,13 +94,6 @@ class Extraction:
         return UnreadableFileError(
             self.shown, f"archive rejected: {reason}", hint="if you trust the archive, extract it yourself"
         )
-
-
-def packing(path: Path) -> str | None:
-    """Which packing the file has; a YAML document is read as one that holds a JSON document."""
-    with open_file(path) as file:
-        kind = archive_kind(file.read(512))
-    return "yaml" if kind is None and is_yaml(path) else kind
 
 
 def extract(
@@ -228,10 +222,8 @@ def _directory_bytes(path: Path) -> int:
 
 
 def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
-    from steelyard.files._workbooks import is_workbook  # brings an XML parser, which readers of logs do not need
-
     with _open_zip(path) as archive:
-        if is_workbook(archive):
+        if files.is_workbook(archive):
             _workbook(archive, into, extraction)
             return None
         # A link would lead outside.
@@ -247,8 +239,6 @@ def _zip(path: Path, into: Path, extraction: Extraction) -> Rejected | None:
 
 def _workbook(archive: zipfile.ZipFile, into: Path, extraction: Extraction) -> None:
     """Write each sheet as CSV. A short entry can be the text of many cells, so what is written counts as well."""
-    from steelyard.files._workbooks import sheets  # as above
-
     infos = {info.filename: info for info in archive.infolist()}
     extraction.expects(size=sum(info.file_size for info in infos.values()))
 
@@ -260,7 +250,7 @@ def _workbook(archive: zipfile.ZipFile, into: Path, extraction: Extraction) -> N
                 raise zipfile.BadZipFile(f"entry {name!r} exceeds its stated size")
             yield chunk
 
-    for name, chunks in sheets(read, frozenset(infos), extraction.shown):
+    for name, chunks in files.sheets(read, frozenset(infos), extraction.shown):
         _write(chunks, into, extraction.entry(name), extraction)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import lzma
 import os
 import re
 import stat
 import sys
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -162,8 +164,6 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
 
     With `whole_pairs`, a text with half of a surrogate pair, which no file can hold, rejects the whole.
     """
-    import json  # logs are read without it, here and below: each worker would spend milliseconds on the two
-
     try:
         values = json.loads(text)
         if whole_pairs and ("\\ud" in text or "\\uD" in text):
@@ -185,8 +185,6 @@ def parse_toml(
         raise InputLimitError(str(path), NESTED_TOO_DEEPLY)
     if _is_dense(text) and _is_dense(text, _TOML_TEXT.sub("'", text)):
         raise InputLimitError(str(path), f"more than one key or table per {BYTES_PER_KEY} characters")
-    import tomllib
-
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except RecursionError as error:

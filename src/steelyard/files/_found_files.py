@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from steelyard import files
 from steelyard.errors import InputLimitError, UnreadableFileError
-from steelyard.files._decompression import CHUNK, ONE_FILE, Budget
+from steelyard.files._decompression import CHUNK, ONE_FILE, Budget, archive_kind
+from steelyard.files._file_bytes import open_file
+from steelyard.files._yaml_documents import is_yaml
 from steelyard.records import Finding, Rejected
 from steelyard.settings import MAX_ARCHIVE_DEPTH, PIPED, STDIN, is_stdin
 
@@ -37,16 +41,12 @@ class SeenFiles:
 
 
 def _digest(path: Path) -> bytes:
-    import hashlib  # brings OpenSSL
-
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
 def content_of(path: Path, labels: str = "") -> bytes | None:
     """A digest of the file's bytes, by which files that one machine does not see together are compared."""
-    import hashlib  # brings OpenSSL
-
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")
@@ -148,20 +148,25 @@ def rejected_file(error: UnreadableFileError, shown: str) -> Rejected:
     return Rejected(path=shown, reason=error.message, hint=error.hint, code=error.kind)
 
 
+def packing(path: Path) -> str | None:
+    """Which packing the file has; a YAML document is read as one that holds a JSON document."""
+    with open_file(path) as file:
+        kind = archive_kind(file.read(512))
+    return "yaml" if kind is None and is_yaml(path) else kind
+
+
 def files_in(archive: FoundFile, folder: Path) -> Iterator[FoundFile | Rejected]:
     """Extract the archive into the folder; yield its files, or why it is rejected and where it is truncated.
 
     A file that was compressed alone is what the user meant by the archive's name.
     """
-    from steelyard.files._archives import extract, packing  # only those who have an archive need it
-
     kind = packing(archive.path)
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
     budget = archive.budget.for_compressed(archive.size)
     try:
         if depth >= MAX_ARCHIVE_DEPTH.most:
             raise MAX_ARCHIVE_DEPTH.passed(archive.shown)
-        broken_off = extract(
+        broken_off = files.extract(
             archive.path, archive.shown, folder, budget=budget, counted=archive.counted, keep_empty=False
         )
     except UnreadableFileError as error:
@@ -187,11 +192,9 @@ def files_in(archive: FoundFile, folder: Path) -> Iterator[FoundFile | Rejected]
 
 def _counted(inside: FoundFile) -> int:
     """What the budget is charged for a file out of an archive: for a zip what it holds, since it may be a log."""
-    from steelyard.files._archives import packing, stated_bytes
-
     size = inside.size
     if packing(inside.path) == "zip":
-        size = max(size, stated_bytes(inside.path, inside.shown))
+        size = max(size, files.stated_bytes(inside.path, inside.shown))
         inside.budget.take(inside.shown, size=size - inside.size)
     return size
 

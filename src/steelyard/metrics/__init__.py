@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from steelyard.lazy_exports import exports
 
-_door_name, _door_names, __all__ = exports(__name__, __file__)
+_exported, _exported_names, __all__ = exports(__name__, __file__)
 
 
 def __getattr__(name):
-    """A word of the door, else the metric of that name; the catalog is read only for the latter."""
+    """Return the public name, or else the metric of that name, for which the catalog is read."""
     if name in __all__ or name.startswith("_"):
-        return _door_name(name)
-    from steelyard.metrics._catalog import catalog  # the catalog imports this package
-
-    if name not in catalog():
+        return _exported(name)
+    metrics = _exported("catalog")()
+    if name not in metrics:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no such metric")
-    return catalog()[name]
+    return metrics[name]
 
 
 def __dir__():
-    from steelyard.metrics._catalog import catalog  # the catalog imports this package
-
-    return sorted([*_door_names(), *catalog()])
+    return sorted([*_exported_names(), *_exported("catalog")()])

@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard import metrics, sources
 from steelyard.errors import NoValidInputError, RecordError, UsageError
-from steelyard.files import SeenFiles, file_repeated
+from steelyard.files import SeenFiles, beginning_of, file_repeated
 from steelyard.option_names import option
 from steelyard.prices import DEFAULT_PRICE_TABLE, open_price_table
 from steelyard.records import (
@@ -502,6 +502,14 @@ class InputsByKind:
     timings: tuple[Path, ...]
 
 
+def looks_like_experiment(path: Path) -> bool:
+    """Return whether the file's beginning is that of a SKYT experiment or sweep."""
+    if path.suffix.lower() != ".json":
+        return False
+    head = beginning_of(path)[:4096]
+    return b'"experiment_id"' in head or b'"sweep_id"' in head
+
+
 def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> InputsByKind:
     """Sort the inputs by content; unrecognized ones are left to the reader of runs.
 
@@ -509,7 +517,6 @@ def sort_inputs(given: Iterable[Path | PlacedRun], *, mapped: bool) -> InputsByK
     """
     if mapped:
         return InputsByKind(tuple(given), (), ())
-    from steelyard.questions.repeatability._prompts import looks_like_experiment  # brings rapidfuzz
     from steelyard.questions.speedup._task_timings import timings_in  # brings numpy and SciPy
 
     runs: list[Path | PlacedRun] = []

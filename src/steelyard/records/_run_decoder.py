@@ -6,6 +6,7 @@ in, so splitting a file changes nothing.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
@@ -197,8 +198,6 @@ def encode_run(run: Run) -> bytes:
 
 def content_digest(run: Run) -> bytes:
     """Return the SHA-256 of the record's content, without its id and file."""
-    import hashlib  # brings OpenSSL, which logs of agents do not need
-
     bare = run if run.source is None else msgspec.structs.replace(run, source=None)
     content = msgspec.json.encode(bare, order="deterministic")
     if run.id is not None:
@@ -209,8 +208,6 @@ def content_digest(run: Run) -> bytes:
 
 def content_id(digest: bytes, occurrence: int) -> str:
     """The id of a record that has none. The second of two equal records is another attempt and gets another id."""
-    import hashlib
-
     if occurrence == 0:
         return digest.hex()
     return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()

@@ -13,13 +13,12 @@ from steelyard.questions import Answer, answer_schemas
 from steelyard.records import RECORDS, json_schema
 from steelyard.server._problems import PROBLEM_TYPE, Problem
 from steelyard.server._route import API, Query, Route, query_fields
-from steelyard.server._routes import ROUTES
 
 Schema = dict[str, Any]  # Any: JSON values
 REF = "#/components/schemas/{name}"
 
 
-def openapi_document(routes: tuple[Route, ...] = ROUTES) -> Schema:
+def openapi_document(routes: tuple[Route, ...]) -> Schema:
     """Return all routes with their query parameters, responses and problems."""
     parts = _Parts()
     paths: Schema = {}

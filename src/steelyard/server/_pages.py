@@ -20,6 +20,7 @@ from steelyard.questions import ArenaSource, command_text
 from steelyard.records import Redaction
 from steelyard.server._dashboard import Field, Frame, RowsShown, dashboard_document, rate_form, review_form, submit_form
 from steelyard.server._route import PageQuery, Query, Route, address, query_fields
+from steelyard.server._routes import ROUTES
 
 if TYPE_CHECKING:
     from steelyard.server._problems import Problem
@@ -192,8 +193,6 @@ def _rows_shown(query: Any, shown: PageRows, rows: Any) -> RowsShown:  # Any: a 
 @cache
 def navigation(kind: str) -> tuple[tuple[str, str], ...]:
     """Return the pages without path parameters or required query parameters."""
-    from steelyard.server._routes import ROUTES  # lists all routes, whose pages these are
-
     paths = [
         route.page_path
         for route in ROUTES
@@ -261,8 +260,6 @@ def _choices(kind: Any) -> tuple[str, ...]:  # Any: a type as msgspec describes 
 
 @cache
 def _compared() -> Route | None:
-    from steelyard.server._routes import ROUTES  # as above
-
     return next((route for route in ROUTES if route.path == "/compare" and route.method == "GET"), None)
 
 

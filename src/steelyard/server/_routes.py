@@ -48,6 +48,7 @@ from steelyard.questions.show_steps import RunSteps, ShowStepsOptions, steps_sho
 from steelyard.questions.speedup import SpeedupOptions, SpeedupResult, speedup
 from steelyard.records import Run, Submission, Task
 from steelyard.server._guard import BODY_BYTES, JSON, NDJSON, too_large
+from steelyard.server._openapi import openapi_document
 from steelyard.server._problems import Problem, problem_of
 from steelyard.server._question_routes import arena_of, content_type, json_text, question_route, written
 from steelyard.server._route import API, PageQuery, Query, Repeated, Route, address, options_of, query_of
@@ -510,10 +511,8 @@ class ApiDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route answers
-    from steelyard.server._openapi import openapi_document  # describes all routes, these among them
-
     headers = {"Content-Type": "application/json", "Cache-Control": "no-cache"}
-    return Response(json_bytes(openapi_document()), headers=headers)
+    return Response(json_bytes(openapi_document(ROUTES)), headers=headers)
 
 
 async def _events(call: Call) -> Response:

@@ -36,6 +36,7 @@ from .formats._run_values import (
     itemized as itemized,
     run_from as run_from,
 )
+from .formats._sqlite_stores import SqliteStore as SqliteStore
 from .formats._stated_figures import stated_accuracy as stated_accuracy
 from .formats._step_values import (
     StepItem as StepItem,
@@ -82,7 +83,13 @@ from .mappings._mapping import (
 from .mappings._reader import MappedRun as MappedRun, read_mapped as read_mapped, read_rows as read_rows
 from .mappings._speedup_rows import mapped_trials as mapped_trials
 from .mappings._suggestion import SuggestedMapping as SuggestedMapping, suggest as suggest
-from .tables._cluster import Cluster as Cluster, Row as Row, Work as Work
+from .tables._cluster import (
+    Cluster as Cluster,
+    ReadSettings as ReadSettings,
+    Row as Row,
+    Work as Work,
+    gathered_on as gathered_on,
+)
 from .tables._file_runs import (
     GatheringCount as GatheringCount,
     NamedRun as NamedRun,

@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.formatting import quantity
 from steelyard.metrics import RUNS, Engine, KeyCoder, catalog, constants_of
+from steelyard.questions.analysis._samples import ratio_of
 from steelyard.records import Finding, Missing
 from steelyard.statistics import Floats, Ints, evenly_tried
 
@@ -49,8 +50,6 @@ def uneven_groups(engine: Engine, metrics: Sequence[str], by: Sequence[str], lab
 
 def _figures(engine: Engine, metric: str, by: Sequence[str], size: int) -> Floats:
     """The metric of each group as the engine weighs it; NaN where it has no value."""
-    from steelyard.questions.analysis._samples import ratio_of  # brings SciPy
-
     declared = catalog()[metric]
     if not declared.is_ratio:
         figures = engine.means([metric], by)[metric]

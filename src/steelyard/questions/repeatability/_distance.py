@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import msgspec
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from steelyard import statistics
 from steelyard.metrics import catalog
@@ -90,7 +91,6 @@ def within(first: str, second: str, *, tau: float) -> bool:
 def pairs_within(texts: Sequence[str], counts: Sequence[int], *, tau: float) -> int:
     """Return how many pairs of outputs are at most tau apart, given distinct texts and their counts."""
     import numpy as np  # heavy: only needed for all pairs
-    from rapidfuzz.process import cdist  # imports numpy
 
     weights = np.asarray(counts, dtype=np.int64)
     among_equals = int((weights * (weights - 1) // 2).sum())

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import ContractError, UnreadableFileError
-from steelyard.files import PLAN_RUNS, beginning_of, is_plan_folder, parse_json, read_text, rejected_file
+from steelyard.files import PLAN_RUNS, is_plan_folder, parse_json, read_text, rejected_file
+from steelyard.questions._run_input import looks_like_experiment
 from steelyard.questions.repeatability._contract import Contract, contract_from_skyt, read_contract
 from steelyard.questions.repeatability._source_code import PYTHON, extract_code, is_words, language_of, parse_python
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
@@ -404,14 +405,6 @@ def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:
     """Natural sort key: output_2 before output_10."""
     parts: Iterator[str] = iter(re.split(r"(\d+)", path.name))
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
-
-
-def looks_like_experiment(path: Path) -> bool:
-    """Whether the file's beginning is that of a SKYT experiment or sweep."""
-    if path.suffix.lower() != ".json":
-        return False
-    head = beginning_of(path)[:4096]
-    return b'"experiment_id"' in head or b'"sweep_id"' in head
 
 
 def read_experiments(path: Path) -> list[Experiment]:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import steelyard.sources.formats
+from steelyard import sources
 from steelyard.errors import DeclarationError, UnknownNameError
 from steelyard.plugins import PlugIn, plug_ins
 from steelyard.settings import FORMATS_PATH
@@ -86,11 +87,9 @@ def formats_plugged_in() -> tuple[Format, ...]:
 
 
 def _declared_in(plug_in: PlugIn) -> Format:
-    from steelyard.sources.formats._timing_format import TimingFormat  # logs are read without it
-
     loaded = plug_in.loaded
     declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
-    if not isinstance(declared, (LogFormat, TimingFormat)):
+    if not isinstance(declared, (LogFormat, sources.TimingFormat)):
         hint = "define FORMAT = LogFormat(...) or TimingFormat(...); both are in steelyard.sources"
         raise DeclarationError("no FORMAT defined", where=plug_in.where, hint=hint)
     return declared

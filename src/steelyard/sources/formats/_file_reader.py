@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
 import sys
 import threading
 from collections import deque
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, Literal
 
 import msgspec
 
@@ -29,9 +30,6 @@ from steelyard.sources.formats._log_format import (
     head_of,
     stored_tables,
 )
-
-if TYPE_CHECKING:
-    import subprocess
 
 FileKind = Literal["read", "archive", "own", "no_run", "unknown"]
 
@@ -262,8 +260,6 @@ def _serve(following: Callable[[], list[ReadJob] | None], answers: SimpleQueue[b
 
 
 def _start() -> subprocess.Popen[bytes]:
-    import subprocess  # a millisecond, which only many files are worth
-
     package = str(Path(__file__).resolve().parents[2])
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from steelyard import sources
 from steelyard.errors import UnreadableFileError
 from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
 from steelyard.records import CheckMessage, Finding, Rejected, Run, SessionStep
@@ -218,9 +219,7 @@ class LogFormat:
 
 def stored_tables(path: Path) -> Mapping[str, frozenset[str]]:
     """The columns of each table of a SQLite file."""
-    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
-
-    with closing(Store(path)) as store:
+    with closing(sources.SqliteStore(path)) as store:
         return store.tables
 
 

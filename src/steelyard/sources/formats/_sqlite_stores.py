@@ -29,7 +29,7 @@ WHERE m.type = 'table' AND m.rootpage > 0 AND c.hidden = 0
 """Virtual tables have no page of their own; generated columns are hidden."""
 
 
-class Store:
+class SqliteStore:
     """Open store; any error in it is raised as UnreadableFileError."""
 
     def __init__(self, path: Path) -> None:

@@ -5,6 +5,7 @@ Prompt tokens include cached ones.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -216,8 +217,6 @@ def _brief(name: str) -> str:
     """The name; of one that is too long for an id, its digest."""
     if len(name) <= 1_000:
         return name
-    import hashlib  # brings OpenSSL
-
     return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
 
 

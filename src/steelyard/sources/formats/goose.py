@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard import sources
 from steelyard.files import amount, count, label
 from steelyard.records import JSON_ERRORS, Call, DecodeError, Rejected, SessionStep, StepRole, moment
 from steelyard.sources.formats._log_format import Head, LogFormat, LogLocations, ReadItem, RunPart
@@ -66,9 +67,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per session in the store that asked a model anything."""
-    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
-
-    with closing(Store(path)) as store:
+    with closing(sources.SqliteStore(path)) as store:
         answers: dict[str, int] = {}
         tools: dict[str, dict[str, None]] = {}
         for row in store.rows("messages", ("session_id", "role", "content_json"), order=("session_id", "id")):
@@ -147,10 +146,8 @@ SUMMARIES = frozenset({"summarizationRequested", "conversationCompacted", "conte
 
 def steps(path: Path, session: str | None) -> Iterator[StepItem]:
     """Yield the steps of a session of the store, which has no tokens of single messages."""
-    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
-
     columns = ("session_id", "role", "content_json", "created_timestamp")
-    with closing(Store(path)) as store:
+    with closing(sources.SqliteStore(path)) as store:
         for row in store.rows("messages", columns, order=("session_id", "id")):
             owner, role, content, at = row
             if session not in (None, _text(owner)):

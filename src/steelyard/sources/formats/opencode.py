@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard import sources
 from steelyard.errors import UnreadableFileError
 from steelyard.files import document, label, problem, records
 from steelyard.records import (
@@ -209,7 +210,6 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 def _stored(path: Path) -> Iterator[ReadItem]:
     """The sessions of the store; a message that cannot be read is rejected, the others go on."""
-    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
 
     def texts(table: str, *columns: str, order: Sequence[str]) -> Iterator[tuple[bytes, ...]]:
         for row in store.rows(table, columns, order=order):
@@ -217,7 +217,7 @@ def _stored(path: Path) -> Iterator[ReadItem]:
                 yield tuple(cell if isinstance(cell, bytes) else b"" for cell in row)
 
     in_order = ("session_id", "time_created", "id")
-    with closing(Store(path)) as store:
+    with closing(sources.SqliteStore(path)) as store:
         homes = {id_: home for id_, *home in texts("session", "id", "parent_id", "directory", order=("id",))}
         tools: dict[bytes, dict[str, None]] = {}
         for session, content in texts("part", "session_id", "data", order=in_order):
@@ -454,10 +454,8 @@ MAX_PARTS = 10_000
 
 def _stored_steps(path: Path, session: str | None) -> Iterator[StepItem]:
     """Yield the steps of a session of the store: its messages in order, each with its parts."""
-    from steelyard.sources.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
-
     wanted = None if session is None else session.encode()
-    with closing(Store(path)) as store:
+    with closing(sources.SqliteStore(path)) as store:
         messages: dict[bytes, StoredMessage] = {}
         columns = ("session_id", "id", "data")
         for in_session, id_, content in store.rows("message", columns, order=("session_id", "time_created", "id")):

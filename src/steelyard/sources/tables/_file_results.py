@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from steelyard import sources
 from steelyard.errors import UnreadableFileError
 from steelyard.files import FoundFile, is_yaml, packing, rejected_file
 from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run
+from steelyard.sources import mappings
 from steelyard.sources.formats._catalog import log_format_named
 from steelyard.sources.formats._file_reader import FileResult
 from steelyard.sources.formats._log_format import PlacedRun, RunPart, head_of
@@ -29,15 +31,13 @@ _MAX_TIMINGS = 16 * 1024 * 1024
 
 def mapped_result(number: int, file: FoundFile, mapping: Mapping) -> FileResult:
     """Whether the mapping reads the file; its runs are streamed as our own records are."""
-    from steelyard.sources.mappings._reader import takes  # makes some twenty classes that readers of logs do not need
-
     kind = packing(file.path)
     name = PurePath(file.shown)
     if is_yaml(name):
         name = name.with_suffix(".json")  # it is read as JSON
-    if kind is not None and (kind != "yaml" or file.named or takes(mapping, name.name)):
+    if kind is not None and (kind != "yaml" or file.named or mappings.takes(mapping, name.name)):
         return FileResult(number, "archive")
-    if file.size and (file.named or takes(mapping, name.name)):
+    if file.size and (file.named or mappings.takes(mapping, name.name)):
         return FileResult(number, "own", mapping.format_name)
     return FileResult(number, "unknown")
 
@@ -66,10 +66,6 @@ def shown_items(result: FileResult, file: FoundFile) -> Iterator[Gathered]:
 
 def _not_recognized(file: FoundFile) -> Rejected:
     """Return the rejection of a file that the user named and no format recognizes."""
-    from steelyard.sources.mappings._reader import (
-        shipped_for,  # makes some twenty classes that readers of logs do not need
-    )
-
     proposes = f"steelyard mapping suggest {shlex.quote(file.shown.partition('!/')[0])}"
     hint = f"`{proposes}` suggests a mapping; see also: steelyard formats"
     reason, line = "unknown format", None
@@ -78,7 +74,7 @@ def _not_recognized(file: FoundFile) -> Rejected:
         reason, line = f"unknown format; as run records: {refusal.reason}", 1
         advice = (refusal.hint or "").replace("steelyard mapping suggest FILE", proposes)
         hint = advice if proposes in advice else f"{advice}; or {hint}" if advice else hint
-    shipped = shipped_for(PurePath(file.shown).name)
+    shipped = mappings.shipped_for(PurePath(file.shown).name)
     timings = _timing_format(file)
     if timings is not None:
         reason, line = f"{timings} timings of one side, and no runs", None
@@ -92,10 +88,8 @@ def _timing_format(file: FoundFile) -> str | None:
     """The benchmark tool's format that the file has, if any: what looks like custom timings may be anything."""
     if file.size > _MAX_TIMINGS:
         return None
-    from steelyard.sources.formats._timing_files import open_timings  # reads of logs do not need timing formats
-
     try:
-        name = open_timings(file.path)[1].name
+        name = sources.open_timings(file.path)[1].name
     except (UnreadableFileError, OSError):
         return None
     return None if name == "plain" else name
@@ -143,9 +137,7 @@ def _own_items(file: FoundFile, name: str) -> Iterator[Gathered]:
 
 
 def _mapped_items(file: FoundFile, mapping: Mapping) -> Iterator[Gathered]:
-    from steelyard.sources.mappings._reader import MappedRun, read_mapped  # as above
-
     root = Path(str(file.path).removesuffix(file.shown.rpartition("!/")[2])) if file.depth else None
     name = mapping.format_name
-    for item in read_mapped(file.path, mapping, shown=file.shown, root=root):
-        yield PlacedRun(item.run, file.shown, item.line, name) if isinstance(item, MappedRun) else item
+    for item in mappings.read_mapped(file.path, mapping, shown=file.shown, root=root):
+        yield PlacedRun(item.run, file.shown, item.line, name) if isinstance(item, mappings.MappedRun) else item

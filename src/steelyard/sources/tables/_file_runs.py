@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from steelyard import sources
 from steelyard.files import FoundFile, SeenFiles, file_repeated, files_below, files_in
 from steelyard.records import NO_LABELS, Finding, Labeler, Labels, Place, Rejected, Run, RunIds
 from steelyard.scratch import scratch_folder
@@ -128,12 +129,9 @@ def gather(
     counted = tally if tally is not None else GatheringCount()
     with without_collection():
         if cluster is not None:
-            from steelyard.sources.tables._cluster import (
-                ReadSettings,
-                gathered_on,
-            )  # only those who have a cluster need it
-
-            yield from gathered_on(cluster, paths, ReadSettings(format, mapping, progress, labels), counted)
+            yield from sources.gathered_on(
+                cluster, paths, sources.ReadSettings(format, mapping, progress, labels), counted
+            )
         else:
             yield from _gathered(paths, _Reading(format, mapping, workers, progress, labels), counted, own_records)
     reason = "unknown format" if format is None else f"not {format}"
