@@ -1,4 +1,4 @@
-"""Steps of OpenTelemetry spans: messages of models and calls of tools, where an exporter was told to record content.
+"""Steps of OpenTelemetry spans: messages of models and calls of tools, if the exporter records content.
 
 Each model span repeats the conversation so far in its input, so only the messages are taken that no span had before.
 """

@@ -331,7 +331,7 @@ class Content:
 
 
 def steps(path: Path, session: str | None) -> Iterator[SessionStep | Rejected]:
-    """Yield the steps of a conversation, with the texts that the exporter was told to record."""
+    """Yield the steps of a conversation, with the texts that the exporter records."""
     content = Content()
     for item in content.read(path):
         if isinstance(item, Rejected):
