@@ -292,6 +292,26 @@ def test_judges_corrects_pass_rate_with_gold_labels(tmp_path: Path) -> None:
     assert rate.corrected.method == "ppi++"
 
 
+def test_judged_rate_is_pass_rate_where_judges_vote(tmp_path: Path) -> None:
+    runs = [
+        run("r0", "task-0", {"a": 0.9, "b": 0.1, "c": 0.1}, {"a": True}),  # one vote, a pass; two scores without a vote
+        run("r1", "task-1", {"a": 0.9, "b": 0.1}, {"a": True, "b": False}),  # a tie is no majority
+    ]
+    path = tmp_path / "labels.csv"
+    path.write_text("run,passed\nr0,yes\nr1,no\n")
+    (rate,) = sy.judges(runs, gold=path, by=[]).pass_rates
+    measured = sy.measure(runs, by=[], metrics="pass_rate").groups[0].metrics["pass_rate"].mean
+    assert rate.judged_rate == measured == 0.5  # r0 of 2
+
+
+def test_judged_rate_is_by_scores_if_no_judge_votes(tmp_path: Path) -> None:
+    runs = [run("r0", "task-0", {"a": 0.9, "b": 0.7, "c": 0.1}), run("r1", "task-1", {"a": 0.9, "b": 0.1})]
+    path = tmp_path / "labels.csv"
+    path.write_text("run,passed\nr0,yes\nr1,no\n")
+    (rate,) = sy.judges(runs, gold=path, by=[]).pass_rates
+    assert rate.judged_rate == 0.5  # 2 of 3 scores of r0 reach 0.6, 1 of 2 of r1
+
+
 def test_judges_reads_gold_labels_of_each_group_from_csv(tmp_path: Path) -> None:
     runs, truth = gold_panel()
     labels = tmp_path / "labels.csv"

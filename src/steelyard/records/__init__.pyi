@@ -93,6 +93,7 @@ from ._run import (
     Steps as Steps,
     TestResults as TestResults,
     calls_in as calls_in,
+    strict_majority as strict_majority,
     tier_meaning as tier_meaning,
     tier_problem as tier_problem,
     tier_text as tier_text,

@@ -6,7 +6,7 @@ Format history (the version that `steelyard schema run` prints):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
@@ -180,6 +180,16 @@ class Judgment(Record, frozen=True, kw_only=True):
         recomputed = self.recomputed_score
         assert recomputed is not None  # __post_init__ rejects a judgment with neither
         return recomputed
+
+
+def strict_majority(votes: Iterable[bool | None]) -> bool | None:
+    """Return whether more than half of the judges that vote vote for a pass; None if none votes.
+
+    >>> strict_majority([True, True, False, None]), strict_majority([True, False])
+    (True, False)
+    """
+    cast = [vote for vote in votes if vote is not None]
+    return sum(cast) * 2 > len(cast) if cast else None
 
 
 class Failure(Record, frozen=True, kw_only=True):
@@ -472,8 +482,7 @@ class Run(Record, frozen=True, kw_only=True):
             return not self.tests.not_passed
         if self.stated_pass is not None:
             return self.stated_pass
-        votes = [judgment.passed for judgment in self.judgments or () if judgment.passed is not None]
-        return sum(votes) * 2 > len(votes) if votes else None
+        return strict_majority(judgment.passed for judgment in self.judgments or ())
 
     @property
     def cost_is_lower_bound(self) -> bool | None:

@@ -15,7 +15,7 @@ from steelyard.files import csv_rows
 from steelyard.option_names import option
 from steelyard.questions.judges._answer import CorrectedPassRate, Judges
 from steelyard.questions.judges._examination import JudgedRun, Rating
-from steelyard.records import Rejected
+from steelyard.records import Rejected, strict_majority
 from steelyard.statistics import CorrectedRate, JudgeAccuracy, judge_accuracy, ppi_rate, rogan_gladen_rate
 
 GoldSource: TypeAlias = Literal["sample", "other"]
@@ -106,9 +106,10 @@ def _votes(run: JudgedRun, threshold: float) -> dict[str, bool]:
     return {rating.judge: vote_of(rating, threshold) for rating in run.ratings}
 
 
-def _majority(votes: Mapping[str, bool]) -> float:
-    """Return 1.0 for a strict majority of passes, else 0.0."""
-    return float(sum(votes.values()) * 2 > len(votes))
+def _judged(run: JudgedRun, threshold: float) -> bool:
+    """Return the judges' verdict as for the metric `pass_rate`; if no judge votes, by their scores."""
+    by_votes = strict_majority(rating.passed for rating in run.ratings)
+    return bool(strict_majority(_votes(run, threshold).values())) if by_votes is None else by_votes
 
 
 def _labeled_runs(
@@ -139,7 +140,7 @@ def add_gold(
     """Return the answer with the accuracy of each judge and the corrected pass rate of each group.
 
     `keys` are those of the runs' groups, which end with the tier scheme. A run's judged verdict is the strict majority
-    of its judges' votes.
+    of its judges' votes, or of their scores' votes if no judge states one.
     """
     threshold, level = answer.pass_threshold, answer.confidence
     labeled = _labeled_runs(labels, runs, source, threshold)
@@ -185,13 +186,13 @@ def _corrected(
     threshold: float,
     level: float,
 ) -> CorrectedRate:
-    judged = [_majority(_votes(run, threshold)) for run in members]
+    judged = [float(_judged(run, threshold)) for run in members]
     tasks = np.array([run.task for run in members], dtype=object)
     if source == "other":
         return rogan_gladen_rate(
             judged,
             tasks,
-            gold_judge=[_majority(run.votes) for run in labeled.values()],
+            gold_judge=[float(bool(strict_majority(run.votes.values()))) for run in labeled.values()],
             gold=[float(run.gold) for run in labeled.values()],
             gold_tasks=np.array([run.task for run in labeled.values()], dtype=object),
             level=level,
