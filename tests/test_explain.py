@@ -68,7 +68,15 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
     ]
     known = found["groups"][0]["metrics"]["cost_of_pass"]["inputs"]["pass_rate"]
     assert (known["value"], known["count"], known["missing"]) == (1.0, 1, 1)
-    assert "- " in shown.split("T1 prompted")[1]  # no run of T1 has a cost, and the reason stands there
+    assert "- [1]" in shown.split("T1 prompted")[1]  # no run of T1 has a cost
+
+
+def test_a_reason_is_shown_once_however_often_it_applies(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f'{{"task": "{task}", "agent": "a", "passed": true}}\n' for task in "stu"))
+    shown = steelyard("explain", str(path), "cost_of_pass", "--by", "task").stdout
+    assert shown.count("the record has no cost_usd") == 1
+    assert shown.count("- [1]") == 6  # cost and cost of pass of three tasks
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,13 @@ VALUES_SHOWN = 8
 def page(answer: Explanation) -> Page:
     """Return the values of one run, or the metric and its inputs by group."""
     root = answer.explanation
-    made = _group_tables(answer) if root is None else (_values(root),)
+    reasons: dict[str, int] = {}
+    made = _group_tables(answer, reasons) if root is None else (_values(root),)
     return pages.Page(
         name="explain",
         title=f"How was {answer.metric} computed?",
         answer=f"{answer.metric}: {_rule(answer)}." if root is None else f"{_value_sentence(answer, root)}.",
-        notes=tuple(_notes(answer)),
+        notes=(*_notes(answer), *(f"[{number}] {reason}" for reason, number in reasons.items())),
         table=made[0],
         also=made[1:],
         facts=pages.counting_facts(answer) if root is None else (),
@@ -124,13 +125,18 @@ def _how(part: ExplainedValue) -> str:
     return "; ".join(text for text in (part.formula or part.title, constants) if text)
 
 
-def _group_tables(answer: Explanation) -> tuple[PageTable, ...]:
-    """Return the tables of the metric and its inputs, one row per group."""
+def _missing_text(reason: str | None, reasons: dict[str, int]) -> str:
+    """Return a dash with the number of the reason, which a note below the title explains once."""
+    return f"{pages.DASH} [{reasons.setdefault(reason, len(reasons) + 1)}]" if reason else pages.DASH
+
+
+def _group_tables(answer: Explanation, reasons: dict[str, int]) -> tuple[PageTable, ...]:
+    """Return the tables of the metric and its inputs, one row per group; add the reasons for missing values."""
     declared = catalog()["composite_score" if answer.grades else answer.metric]
     if declared.level == "component":
-        return (_components(answer, declared),)
-    across = (_across(answer, declared),) if declared.level == "across" else ()
-    return (_groups(answer, declared), *across)
+        return (_components(answer, declared, reasons),)
+    across = (_across(answer, declared, reasons),) if declared.level == "across" else ()
+    return (_groups(answer, declared, reasons), *across)
 
 
 def _caption(answer: Explanation, declared: Metric) -> str:
@@ -143,7 +149,7 @@ def _keys(answer: Explanation, groups: Sequence[Group]) -> list[Column]:
     return [*columns, pages.count_column(kind, kind, [group.n for group in groups])]
 
 
-def _groups(answer: Explanation, declared: Metric) -> PageTable:
+def _groups(answer: Explanation, declared: Metric, reasons: dict[str, int]) -> PageTable:
     groups = answer.groups
     columns = _keys(answer, groups)
     if answer.grades:
@@ -151,13 +157,13 @@ def _groups(answer: Explanation, declared: Metric) -> PageTable:
     own = FIGURES if declared.is_of_rows else ("value",) if declared.level == "group" else ()
     for figure in own:
         values = [group.metrics[declared.name] for group in groups]
-        columns.append(_figure_column(f"own-{figure}", declared.name, figure, values, groups))
+        columns.append(_figure_column(f"own-{figure}", declared.name, figure, values, groups, reasons))
     for place, (of, figure) in enumerate(_inputs(answer, declared)):
         if declared.level == "group":
             values = [list(_formula_inputs(group.metrics[declared.name]))[place] for group in groups]
         else:
             values = [group.metrics[of] for group in groups]
-        columns.append(_figure_column(f"input-{place}", of, figure, values, groups))
+        columns.append(_figure_column(f"input-{place}", of, figure, values, groups, reasons))
     return pages.PageTable(caption=_caption(answer, declared), columns=tuple(columns))
 
 
@@ -176,21 +182,26 @@ def _inputs(answer: Explanation, declared: Metric) -> list[tuple[str, str]]:
 
 
 def _figure_column(
-    name: str, of: str, figure: str, values: Sequence[Statistics | GroupValue], groups: Sequence[Group]
+    name: str,
+    of: str,
+    figure: str,
+    values: Sequence[Statistics | GroupValue],
+    groups: Sequence[Group],
+    reasons: dict[str, int],
 ) -> Column:
-    """Return a figure of each group, or the reason it is missing; sums of fractions are counts."""
+    """Return a figure of each group, or why it is missing; sums of fractions are counts."""
     unit = catalog()[of].unit if of in catalog() else "tokens" if of.endswith("_tokens") else ""
     unit = "count" if figure == "sum" and unit == "fraction" else unit
     numbers = [cell_numbers(value, figure) for value in values]
     texts = []
     for value, number, group in zip(values, numbers, groups, strict=True):
         text = cell_text(value, figure, table_format(number, unit), group.n)
-        texts.append(f"{pages.DASH} {value.reason}" if text == pages.DASH and value.reason else text)
+        texts.append(_missing_text(value.reason, reasons) if text == pages.DASH else text)
     title = catalog()[of].heading(figure) if of in catalog() else f"{of}\n{figure}"
     return pages.Column(name=name, title=title, values=[each[0] for each in numbers], decimals=6, texts=texts)
 
 
-def _across(answer: Explanation, declared: Metric) -> PageTable:
+def _across(answer: Explanation, declared: Metric, reasons: dict[str, int]) -> PageTable:
     rows = [
         (across, tier, value) for across in answer.across for tier, value in (across.uplift or across.values).items()
     ]
@@ -211,31 +222,33 @@ def _across(answer: Explanation, declared: Metric) -> PageTable:
         columns=(
             *(pages.text_column(name, name, [key_text(across.key[name]) for across, *_ in rows]) for name in rest),
             pages.text_column("tier", "tier", tiers),
-            _level_column(declared, [value.value for value in values], [value.reason for value in values]),
+            _level_column(declared, [value.value for value in values], [value.reason for value in values], reasons),
         ),
     )
 
 
-def _level_column(declared: Metric, values: Sequence[float | None], reasons: Sequence[str | None]) -> Column:
-    """Return the metric, or the reason it is missing."""
+def _level_column(
+    declared: Metric, values: Sequence[float | None], why: Sequence[str | None], reasons: dict[str, int]
+) -> Column:
+    """Return the metric, or why it is missing."""
     texts = [
-        f"{pages.DASH} {reason or ''}".rstrip() if value is None else pages.number_text(value, declared.unit)
-        for value, reason in zip(values, reasons, strict=True)
+        _missing_text(reason, reasons) if value is None else pages.number_text(value, declared.unit)
+        for value, reason in zip(values, why, strict=True)
     ]
     return pages.Column(name="value", title=declared.heading(), values=values, decimals=6, texts=texts)
 
 
-def _components(answer: Explanation, declared: Metric) -> PageTable:
+def _components(answer: Explanation, declared: Metric, reasons: dict[str, int]) -> PageTable:
     none: dict[str, ComponentUsage | None] = {"": None}
     rows = [(group, *entry) for group in answer.groups for entry in (group.components or none).items()]
     field = OF_COMPONENT[declared.name]
     values = [None if used is None else getattr(used, field) for *_, used in rows]
-    reasons = ["no run in this group has components" if used is None else used.reason for *_, used in rows]
+    why = ["no run in this group has components" if used is None else used.reason for *_, used in rows]
     return pages.PageTable(
         caption=_caption(answer, declared),
         columns=(
             *_keys(answer, [group for group, *_ in rows]),
             pages.text_column("component", "component", [component or None for _, component, _ in rows]),
-            _level_column(declared, values, reasons),
+            _level_column(declared, values, why, reasons),
         ),
     )
