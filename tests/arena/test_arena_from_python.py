@@ -92,17 +92,18 @@ def test_unknown_options_of_an_arena_name_what_has_them(store: Store) -> None:
     arena = sy.open_arena(make_arena(store).store.url.render_as_string(hide_password=False))
     arena.add_task({"id": "task"})
     wrong: list[tuple[Callable[[], object], str]] = [
-        (lambda: arena.leaderboard(until="2026-13"), "'until' (use task_leaderboard)"),
+        (lambda: arena.leaderboard(until="2026-13"), "unknown option of leaderboard 'until' (use task_leaderboard)"),
         (lambda: arena.leaderboard(confidnce=0.9), "'confidnce' (did you mean 'confidence'?)"),
         (
             lambda: arena.history("task"),
-            "too many positional arguments (got 'task') (use keywords: task, submitter, team)",
+            "history: too many positional arguments (got 'task') (use keywords: task, submitter, team)",
         ),
         (lambda: arena.task_leaderboard("task", until="2026-13"), "until '2026-13' is not a date"),
     ]
     for call, message in wrong:
-        with pytest.raises(sy.SteelyardError, match=re.escape(message)):
+        with pytest.raises(sy.SteelyardError, match=re.escape(message)) as caught:
             call()
+        assert "arena_" not in str(caught.value)
     arena.store.close()
 
 

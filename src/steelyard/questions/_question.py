@@ -397,6 +397,11 @@ class Question:
         """Name of the parameter for the input."""
         return next(iter(inspect.signature(self.compute).parameters))
 
+    @property
+    def function_name(self) -> str:
+        """Return the name of its function, or of its method of an arena."""
+        return self.name.removeprefix(ARENA)
+
     def body(self, *, without: Collection[str] = ()) -> type[msgspec.Struct]:
         """Return the options that a request can state, as a struct."""
         name = self.options.__name__.replace("Options", "Body")
@@ -419,20 +424,20 @@ class Question:
         if len(given) > len(positional):
             hint = f"use keywords: {', '.join(kind.declared)}" if kind.declared else None
             raise UsageError(
-                f"too many positional arguments (got {given[len(positional)]!r})", where=self.name, hint=hint
+                f"too many positional arguments (got {given[len(positional)]!r})", where=self.function_name, hint=hint
             )
         for name, declared in kind.declared.items():
             if declared.is_required and name not in (*keywords, *positional[: len(given)]):
-                raise UsageError(f"missing option {option(name)}", where=self.name)
+                raise UsageError(f"missing option {option(name)}", where=self.function_name)
         paths = {key: Path(word) for key, word in keywords.items() if isinstance(word, str) and key in kind.paths()}
         try:
             return kind(*given, **{**keywords, **paths})
         except TypeError as error:
-            raise UsageError(f"{self.name}: {error}") from error
+            raise UsageError(f"{self.function_name}: {error}") from error
 
     def _unknown_option(self, name: str) -> UnknownNameError:
         """Return the error of an unknown keyword, with the question that has an option of that name."""
-        error = UnknownNameError(f"option of {self.name}", name, self.options.declared)
+        error = UnknownNameError(f"option of {self.function_name}", name, self.options.declared)
         owner = next((each for each in self.variants.values() if name in question_named(each).options.declared), None)
         if owner is not None and error.nearest is None:
             error.hint = f"use {owner.removeprefix(ARENA)}"
@@ -444,7 +449,7 @@ class Question:
         try:
             msgspec.convert({name: getattr(options, name) for name in body.__struct_fields__}, body)
         except msgspec.ValidationError as error:
-            raise UsageError(problem_text(error), where=self.name) from error
+            raise UsageError(problem_text(error), where=self.function_name) from error
 
     def ask(self, source: Any, options: Options, *, named: Collection[str] = ()) -> Any:  # Any: as above
         """Return the answer about a source, which may be on a server.
