@@ -249,6 +249,29 @@ def decimal_bounds(low: float | None, high: float | None, *, decimals: int = 2, 
     return f"{decimal(low, decimals=decimals, signed=signed)} to {decimal(high, decimals=decimals, signed=signed)}"
 
 
+def ratio_text(value: float) -> str:
+    """A ratio, with enough decimals to tell it from 1.
+
+    >>> ratio_text(1.25), ratio_text(1.0004)
+    ('1.25 times', '1.0004 times')
+    """
+    return f"{decimal(value, decimals=_ratio_decimals(value))} times"
+
+
+def ratio_bounds(low: float | None, high: float | None) -> str:
+    """The bounds of an interval of a ratio, with enough decimals to tell them from 1.
+
+    >>> ratio_bounds(1.002, 1.4), ratio_bounds(0.91, 1.4)
+    ('1.002 to 1.400', '0.91 to 1.40')
+    """
+    ends = [end for end in (low, high) if end is not None]
+    return decimal_bounds(low, high, decimals=max((_ratio_decimals(end) for end in ends), default=2))
+
+
+def _ratio_decimals(value: float) -> int:
+    return next((places for places in range(2, 6) if value == 1 or round(value, places) != 1), 6)
+
+
 def versus(value: float | None, other: float | None, unit: str) -> str:
     """Two values side by side, with one number of decimals.
 

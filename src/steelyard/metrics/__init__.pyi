@@ -6,6 +6,7 @@ from ._catalog import (
     lower_bound_fact as lower_bound_fact,
 )
 from ._declare import (
+    GEOMETRIC as GEOMETRIC,
     CustomBool as CustomBool,
     CustomFloat as CustomFloat,
     Example as Example,

@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import steelyard.metrics
-from steelyard.errors import DeclarationError, UnknownNameError
-from steelyard.metrics._declare import Example, Input, Metric, check_example, limits_of, per_run_twin
+from steelyard.errors import DeclarationError, UnknownNameError, UsageError
+from steelyard.metrics._declare import GEOMETRIC, Example, Input, Metric, check_example, limits_of, per_run_twin
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
@@ -146,6 +146,33 @@ def _custom_metric(name: str) -> Metric:
     )
 
 
+def _geometric_mean_of(declared: Metric) -> Metric:
+    """Return the metric that summarizes a group by its geometric mean; a run's value is that of `declared`."""
+
+    def value_of_run(*, value: Value) -> Value:
+        return value * 1.0
+
+    if declared.level != "run" or declared.bounds[0] != 0 or math.isfinite(declared.bounds[1]):
+        message = f"{declared.name}{GEOMETRIC}: only per-run metrics from 0 to infinity have a geometric mean"
+        raise UsageError(message, hint=f"cost_usd{GEOMETRIC}")
+    title = f"Geometric mean {declared.title[0].lower()}{declared.title[1:]}"
+    return replace(
+        declared,
+        name=f"{declared.name}{GEOMETRIC}",
+        function=value_of_run,
+        title=title,
+        formula=f"geometric mean of {declared.name}",
+        example=Example({"value": 1.0}, 1.0),
+        inputs={"value": Input(of=declared.name)},
+        constants={},
+        doc="Geometric mean; missing if a value is 0. Sides are compared by their ratio.",
+        defined_when_empty=None,
+        overview=None,
+        lower_bound=None,
+        limits={"value": declared.bounds},
+    )
+
+
 class Catalog(Mapping[str, Metric]):
     """Metrics by name, in dependency order."""
 
@@ -157,11 +184,16 @@ class Catalog(Mapping[str, Metric]):
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
+        self._geometric: dict[str, Metric] = {}
 
     def __getitem__(self, name: str) -> Metric:
         known = name if name in self._metrics else _AT_K.sub("_at_k", name)
         if known not in self._metrics and is_custom_metric(name):
             return _custom_metric(name)
+        if known.endswith(GEOMETRIC):
+            if known not in self._geometric:
+                self._geometric[known] = _geometric_mean_of(self[known.removesuffix(GEOMETRIC)])
+            return self._geometric[known]
         if known not in self._metrics:
             raise UnknownNameError("metric", name, self._metrics)
         return self._metrics[known]
@@ -173,14 +205,21 @@ class Catalog(Mapping[str, Metric]):
         return len(self._metrics)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._metrics or (isinstance(name, str) and is_custom_metric(name))
+        if isinstance(name, str):
+            return name.removesuffix(GEOMETRIC) in self._metrics or is_custom_metric(name)
+        return False
 
-    def named(self, name: str) -> str:
+    def named(self, name: str, *, geometric: bool = False) -> str:
         """Return the name of a metric: another name is a custom field, whose numbers are a metric.
+
+        A geometric mean is rejected unless `geometric`.
 
         >>> catalog().named("pass@5"), catalog().named("my_score")
         ('pass_at_k', 'x_my_score')
         """
+        if name.endswith(GEOMETRIC) and not geometric:
+            message = f"{name}: only compare and gate compare geometric means"
+            raise UsageError(message, hint=f"use {name.removesuffix(GEOMETRIC)}")
         known = _AT_K.sub("_at_k", name)
         if name in self or known in self._metrics:
             return name if name in self else known

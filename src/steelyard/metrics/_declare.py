@@ -102,6 +102,8 @@ ROWS: dict[Level, str] = {
     "submission": "submission",
 }
 """What a row of the table is that a level's metrics are taken over; the other levels are of groups alone."""
+GEOMETRIC = ":geomean"
+"""Suffix of the geometric mean of a metric: cost_usd:geomean."""
 ARROWS: dict[Better, str] = {"higher": "↑", "lower": "↓", "neither": ""}
 REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.reduces)
 
@@ -173,6 +175,11 @@ class Metric:
         second = "" if statistic in (None, "value") else f"{statistic} "
         unit = "" if self.unit in UNITS_IN_CELLS else f"{self.unit} "
         return f"{self.title}\n{second}{unit}{self.arrow}".rstrip()
+
+    @property
+    def is_geometric(self) -> bool:
+        """Whether it is the geometric mean of another metric, which is compared by ratios."""
+        return self.name.endswith(GEOMETRIC)
 
     @property
     def is_fraction(self) -> bool:

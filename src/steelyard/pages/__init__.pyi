@@ -53,13 +53,12 @@ from ._html import (
 from ._markdown import page_markdown as page_markdown
 from ._metric_figures import (
     DRAWN_TOKENS as DRAWN_TOKENS,
+    change_with_limits as change_with_limits,
     confidence_text as confidence_text,
     key_name as key_name,
-    limits_text as limits_text,
     metric_axis as metric_axis,
     own_scales as own_scales,
     scaled_estimate as scaled_estimate,
-    signed_text as signed_text,
 )
 from ._page import (
     Column as Column,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from steelyard.figures import Axis, Estimate
-from steelyard.formatting import bounds_text, difference_text, exact_percent, percent
+from steelyard.formatting import bounds_text, difference_text, exact_percent, percent, ratio_bounds, ratio_text
 from steelyard.records import key_text, tier_text
 
 DRAWN_TOKENS = {
@@ -98,17 +98,16 @@ def own_scales(left: str, right: str) -> Axis:
     return Axis(title=f"Left: {left}, right: {right}; each row has its own scale", low=-1, high=1, bare=True)
 
 
-def signed_text(value: float | None, unit: str) -> str:
-    """Return a difference with its sign."""
-    return "unknown" if value is None else difference_text(value, unit, signed=True)
-
-
-def limits_text(interval: DrawnInterval, unit: str) -> str:
-    """Return the interval of a difference in parentheses; empty if a bound is unknown."""
-    if interval.low is None or interval.high is None:
-        return ""
-    ends = bounds_text(interval.low, interval.high, unit, of_difference=True)
-    return f" ({ends}, {interval.mark})" if interval.mark else f" ({ends})"
+def change_with_limits(interval: DrawnInterval, unit: str, *, is_ratio: bool = False) -> str:
+    """Return a difference, or a ratio, with its interval in parentheses."""
+    estimate, low, high = interval.estimate, interval.low, interval.high
+    if estimate is None:
+        return "unknown"
+    text = ratio_text(estimate) if is_ratio else difference_text(estimate, unit, signed=True)
+    if low is None or high is None:
+        return text
+    ends = ratio_bounds(low, high) if is_ratio else bounds_text(low, high, unit, of_difference=True)
+    return f"{text} ({ends}, {interval.mark})" if interval.mark else f"{text} ({ends})"
 
 
 def scaled_estimate(
@@ -121,13 +120,21 @@ def scaled_estimate(
     is_sure: bool,
     limit: float | None = None,
     way: int = 1,
+    is_ratio: bool = False,
 ) -> Estimate:
-    """The interval as a fraction of the farthest number in its row; `way` -1 has lower values at the right."""
-    ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
+    """The interval as a fraction of the farthest number in its row; `way` -1 has lower values at the right.
+
+    Ratios are placed by their logarithms, so that 1 is in the middle.
+    """
+
+    def place(end: float) -> float:
+        return math.log(end) if is_ratio else end
+
+    ends = [place(end) for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
     farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
 
     def share(end: float | None) -> float | None:
-        return None if end is None else way * end / (1.05 * farthest)
+        return None if end is None else way * place(end) / (1.05 * farthest)
 
     low, high = (share(end) for end in (interval.low, interval.high)[::way])
     return Estimate(
@@ -139,5 +146,5 @@ def scaled_estimate(
         limit=share(limit),
         text=text,
         note=interval.reason or "",
-        tooltip=f"{sentence} {signed_text(interval.estimate, unit)}{limits_text(interval, unit)}",
+        tooltip=f"{sentence} {change_with_limits(interval, unit, is_ratio=is_ratio)}",
     )

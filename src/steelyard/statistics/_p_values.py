@@ -86,7 +86,7 @@ def equivalence_test(limits: Limits, margin: float, *, side: Side = "both", leve
         p_value=_smallest_alpha(room, alpha),
         low=low,
         high=high,
-        confidence=1 - 2 * alpha,
+        confidence=round(1 - 2 * alpha, 12),  # 0.9, not 0.8999999999999999
     )
 
 

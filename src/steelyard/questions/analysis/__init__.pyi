@@ -14,6 +14,7 @@ from ._differences import (
     NO_COMMON_TASK as NO_COMMON_TASK,
     Difference as Difference,
     StatisticsOptions as StatisticsOptions,
+    as_ratio as as_ratio,
     delta_within_tasks as delta_within_tasks,
     difference as difference,
     for_margin as for_margin,
@@ -27,6 +28,7 @@ from ._differences import (
 from ._intervals import (
     METHODS as METHODS,
     check_method as check_method,
+    exponential as exponential,
     group_intervals as group_intervals,
     ratio_interval as ratio_interval,
     why_no_estimate as why_no_estimate,
@@ -47,6 +49,7 @@ from ._samples import (
     read_filter as read_filter,
     samples_of as samples_of,
     scores_of as scores_of,
+    why_no_logarithm as why_no_logarithm,
     with_clusters as with_clusters,
     with_completion as with_completion,
 )

@@ -13,9 +13,16 @@ import numpy.typing as npt
 from msgspec import structs
 
 from steelyard.errors import UnknownNameError
-from steelyard.metrics import catalog
+from steelyard.metrics import GEOMETRIC, catalog
 from steelyard.questions.analysis._intervals import exponential, holds, of_figure
-from steelyard.questions.analysis._samples import Mask, Samples, TaskMeans, ratio_part_names
+from steelyard.questions.analysis._samples import (
+    Mask,
+    Samples,
+    TaskMeans,
+    logarithms,
+    ratio_part_names,
+    why_no_logarithm,
+)
 from steelyard.records import Missing
 from steelyard.statistics import (
     LEVEL,
@@ -92,7 +99,7 @@ class TaskValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Candidate minus baseline on the tasks for which both have a value."""
+    """Candidate minus baseline on the tasks for which both have a value; of a geometric mean, of the logarithms."""
 
     metric: str
     baseline: float | None
@@ -163,6 +170,9 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         values = samples.known(name)
         if isinstance(values, Missing):
             return _nothing(metric, values.reason, options)
+        reason = why_no_logarithm(values[a | b]) if declared.is_geometric else None
+        if reason is not None:
+            return _nothing(metric, reason, options)
         if np.isinf(values[a | b]).any():
             return _nothing(metric, f"some runs have an infinite value{_other_metric(metric)}", options)
     sides = samples.by_task(names[0], a), samples.by_task(names[0], b)
@@ -239,8 +249,10 @@ def _mean_difference(
     metric = compared.metric
     a, b = (side.mean[common] for side in sides)
     attempts = sides[0].known[common], sides[1].known[common]
+    declared = catalog()[metric]
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
-    gaps = np.where(_same(a, b), 0.0, b - a)
+    same = np.abs(b - a) <= _ROUNDING if declared.is_geometric else _same(a, b)
+    gaps = np.where(same, 0.0, b - a)
     if np.ptp(gaps) <= _ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
         gaps = np.full(len(gaps), gaps[0])  # 0.3 - 0.1 and 0.4 - 0.2 are the same difference
     evenly = _evenly_weighted(samples, sides, common)
@@ -251,7 +263,7 @@ def _mean_difference(
         ]
         contributions = linearized(*ratio_parts[1]) - linearized(*ratio_parts[0])
     quantum = _quantum(metric, attempts)
-    has_margin = options.method == "auto" and options.planned_tasks is None and catalog()[metric].binary
+    has_margin = options.method == "auto" and options.planned_tasks is None and declared.binary
     margin = margin_quantum(*attempts) if has_margin else 0.0
     if options.planned_tasks is not None:
         found = sequential_difference(
@@ -276,11 +288,12 @@ def _mean_difference(
         quantum=quantum,
         at_margin=_test(metric, contributions, margin, options) if margin else None,
         margin_quantum=margin,
-        geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
+        geometric_ratio=None if declared.is_geometric else _geometric_ratio(samples, metric, rows, common, options),
     )
     if not evenly:
         return judged
-    higher, lower = _differing(samples.task_names, sides[0].mean, sides[1].mean, common)
+    means = [np.exp(side.mean) if declared.is_geometric else side.mean for side in sides]
+    higher, lower = _differing(samples.task_names, means[0], means[1], common)
     filled = _filled(samples, values, metric, *rows)
     return replace(
         judged,
@@ -289,7 +302,7 @@ def _mean_difference(
         standardized=standardized(gaps),
         higher=higher,
         lower=lower,
-        same=_ties(sides[0].mean, sides[1].mean, common),
+        same=_ties(means[0], means[1], common),
         bounds=_bounds(samples, values, metric, *rows),
         filled=filled,
     )
@@ -319,6 +332,9 @@ def for_margin(difference: Difference, options: StatisticsOptions) -> Difference
 
 def _test(metric: str, gaps: Floats, quantum: float, options: StatisticsOptions) -> DifferenceTest | None:
     """Return the procedure of a mean difference, by method and range of the metric."""
+    if catalog()[metric].is_geometric:
+        found = _test_of_logarithms(gaps, options)
+        return None if found is None else replace(found, method=f"{found.method}-log", tail=None, assumes=None)
     span = _span(metric)
     if options.method in ("percentile", "bca"):
         drawn = {"resamples": options.resamples, "seed": options.seed}
@@ -326,6 +342,13 @@ def _test(metric: str, gaps: Floats, quantum: float, options: StatisticsOptions)
     if options.method == "paired-t" or span is None:
         return unbounded_difference(gaps, skewed=options.method == "auto", bounded=span is not None)
     return bounded_difference(gaps, quantum=quantum, span=max(span, float(np.abs(gaps).max(initial=0.0))))
+
+
+def _test_of_logarithms(gaps: Floats, options: StatisticsOptions) -> DifferenceTest | None:
+    if options.method in ("percentile", "bca"):
+        drawn = {"resamples": options.resamples, "seed": options.seed}
+        return bootstrap_difference(gaps, method=options.method, unbounded=True, **drawn)
+    return unbounded_difference(gaps, skewed=False)
 
 
 def _needs_permutation(metric: str, attempts: tuple[Ints, Ints]) -> bool:
@@ -403,7 +426,16 @@ def _geometric_ratio(
         return None
     logs = replace(samples, values={metric: np.log(np.where(used, values, np.nan))})
     a, b = (logs.by_task(metric, side).mean[common] for side in rows)
-    return exponential(paired_t(np.where(_same(a, b), 0.0, b - a), level=options.level)[0])
+    return exponential(paired_t(np.where(_same(a, b), 0.0, b - a), level=options.level)[0], "paired-t-log")
+
+
+def as_ratio(interval: Interval) -> Interval:
+    """Return the ratio of geometric means of a difference of logarithms."""
+    estimate, low, high = (
+        None if end is None else float(np.exp(min(end, 700.0)))
+        for end in (interval.estimate, interval.low, interval.high)
+    )
+    return structs.replace(interval, estimate=estimate, low=low, high=high)
 
 
 def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
@@ -415,7 +447,11 @@ def _value_of(compared: Difference) -> float | None:
         return None
     if not np.isfinite([compared.baseline, compared.candidate]).all():
         return None
-    return 0.0 if _same(compared.baseline, compared.candidate) else compared.candidate - compared.baseline
+    if _same(compared.baseline, compared.candidate):
+        return 0.0
+    if catalog()[compared.metric].is_geometric:
+        return math.log(compared.candidate / compared.baseline)
+    return compared.candidate - compared.baseline
 
 
 def reach_of(compared: Difference) -> float:
@@ -546,7 +582,11 @@ def runs_to_permute(
     samples: Samples, rows: tuple[Mask, Mask], names: Sequence[str], common: Mask
 ) -> tuple[Floats, Ints, Mask]:
     """The runs of both sides on the common tasks that have all values: the values, the task and whether it is B's."""
-    columns = [values for name in names if not isinstance(values := samples.known(name), Missing)]
+    columns = [
+        logarithms(values) if name.endswith(GEOMETRIC) else values
+        for name in names
+        if not isinstance(values := samples.known(name), Missing)
+    ]
     known = ~np.isnan(columns).any(axis=0) & common[samples.tasks]
     places = [np.flatnonzero(side & known) for side in rows]
     chosen = np.concatenate(places)

@@ -119,11 +119,11 @@ def _geometric_means(rows: _Rows, *, weight_by: WeightBy) -> list[Interval]:
     kept = np.log(values[usable]), groups[usable], rows.tasks[usable]
     logs = weighted_means(*kept, size=rows.size, weight_by=weight_by)
     intervals = auto_means(*kept, figures=logs, bounds=(-math.inf, math.inf), weight_by=weight_by, level=rows.level)
-    return [exponential(interval) for interval in intervals]
+    return [exponential(interval, "student-log") for interval in intervals]
 
 
-def exponential(interval: Interval) -> Interval:
-    """An interval of logarithms taken back to what they are of."""
+def exponential(interval: Interval, method: str) -> Interval:
+    """Return the exponentials of an interval of logarithms, under the name of its method."""
     estimate, low, high = (
         None if limit is None else float(np.exp(min(limit, 700.0)))
         for limit in (interval.estimate, interval.low, interval.high)
@@ -134,7 +134,7 @@ def exponential(interval: Interval) -> Interval:
         estimate=estimate,
         low=low,
         high=high,
-        method="student-log",
+        method=method,
         reason=reason,
         approx_coverage=None,
         assumes=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import polars as pl
 
 from steelyard.errors import InputError, UnknownValueError, UsageError
 from steelyard.formatting import counted
-from steelyard.metrics import Key, Metric, catalog, complete_cases, constants_of, engine_of
+from steelyard.metrics import GEOMETRIC, Key, Metric, catalog, complete_cases, constants_of, engine_of
 from steelyard.option_names import option as mention
 from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.questions.analysis._intervals import TOO_LARGE, group_intervals, ratio_interval, why_no_estimate
@@ -90,12 +91,14 @@ class Samples:
         return self.by_group(metric, np.where(rows, 0, -1), 1)[0]
 
     def by_group(self, metric: str, groups: Ints, size: int) -> list[TaskMeans]:
-        """Return task means of each group of runs; -1 is no group."""
+        """Return task means of each group of runs, of a geometric mean those of logarithms; -1 is no group."""
         column, tasks = self.values[metric], len(self.task_names)
         inside = groups >= 0
         cells = (groups * tasks + self.tasks)[inside]
         space = size * tasks
         values = np.full(len(cells), np.nan) if isinstance(column, Missing) else column[inside]
+        if metric.endswith(GEOMETRIC):
+            values = logarithms(values)
         known = ~np.isnan(values)
         counts = np.bincount(cells[known], minlength=space)
         missing = np.bincount(cells[~known], minlength=space)
@@ -124,6 +127,8 @@ class Samples:
                 return np.where(filled, exact_totals(values[known], codes[known], size), np.nan)
             return weighted_means(values, codes, tasks, size=size, weight_by=self.weight_by)
 
+        if declared.is_geometric:
+            return self._geometric_means(metric, groups, size)
         if not declared.is_ratio:
             return reduced(metric)
         if metric in self.moved:
@@ -132,6 +137,16 @@ class Samples:
         inputs = {name: reduced(f"{metric} {name}", spec.reduce or "mean") for name, spec in declared.inputs.items()}
         constants = constants_of(declared, self.profile)
         return ratio_of(declared, inputs, constants)
+
+    def _geometric_means(self, metric: str, groups: Ints, size: int) -> Floats:
+        """Return the geometric mean of each group; NaN where a value is 0."""
+        column, inside = self.values[metric], groups >= 0
+        if isinstance(column, Missing):
+            return np.full(size, np.nan)
+        values, codes = column[inside], groups[inside]
+        means = weighted_means(logarithms(values), codes, self.tasks[inside], size=size, weight_by=self.weight_by)
+        zeros = np.bincount(codes[values <= 0], minlength=size) > 0
+        return np.where(zeros, np.nan, np.exp(means))
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
@@ -145,6 +160,17 @@ class Samples:
     def binary(self, metric: str) -> bool:
         """Whether a run's value is 0 or 1, as the metric declares."""
         return catalog()[metric].binary and metric not in self.moved
+
+
+def logarithms(values: Floats) -> Floats:
+    """Return natural logarithms; NaN where a value is not positive."""
+    return np.asarray(np.log(np.where(values > 0, values, np.nan)), dtype=float)
+
+
+def why_no_logarithm(values: Floats) -> str | None:
+    """Return the reason if the values have no geometric mean."""
+    zeros = int(np.count_nonzero(values <= 0))
+    return f"no geometric mean, because {counted(zeros, 'run')} had a value of 0 or less" if zeros else None
 
 
 def ratio_of(declared: Metric, inputs: Mapping[str, Floats], constants: Mapping[str, float]) -> Floats:
@@ -234,9 +260,9 @@ def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
 Filter = Mapping[str, str]
 
 
-def comparable(metrics: Sequence[str]) -> list[str]:
+def comparable(metrics: Sequence[str], *, geometric: bool = False) -> list[str]:
     """Return the metrics without duplicates; raise if one is neither per run nor a ratio of means."""
-    metrics = [catalog().named(name) for name in metrics]
+    metrics = [catalog().named(name, geometric=geometric) for name in metrics]
     for name in metrics:
         declared = catalog()[name]
         if declared.is_estimate:
@@ -423,11 +449,16 @@ def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:
 def scores_of(
     samples: Samples, groups: Ints, metric: str, figures: Floats, *, level: float, method: str = "auto"
 ) -> list[Interval]:
-    """Each competitor's figure with its interval; `groups` has -1 for runs that do not count."""
+    """Each competitor's figure with its interval; `groups` has -1 for runs that do not count.
+
+    The interval of a geometric mean is one of logarithms.
+    """
     declared, rows, size = catalog()[metric], groups >= 0, len(figures)
     if not declared.is_ratio:
         values = samples.known(metric)
         assert not isinstance(values, Missing)
+        if declared.is_geometric:
+            declared, values = replace(declared, bounds=(-math.inf, math.inf)), logarithms(values)
         return group_intervals(
             declared,
             values[rows],

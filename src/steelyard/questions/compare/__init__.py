@@ -18,7 +18,16 @@ from msgspec import structs
 
 from steelyard import pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import UsageError
-from steelyard.formatting import at_least, counted, difference_text, interval_name, p_value_cell, quantity
+from steelyard.formatting import (
+    at_least,
+    counted,
+    difference_text,
+    interval_name,
+    p_value_cell,
+    quantity,
+    ratio_bounds,
+    ratio_text,
+)
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.plain_text import clean
@@ -76,7 +85,11 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
         short="-a",
     )
     candidate: Selections = doc("Runs to test; repeatable (default: the other inputs).", default=(), short="-b")
-    metrics: Names = doc("Comma-separated metrics (see: steelyard metrics; default: the standard set).", default=())
+    metrics: Names = doc(
+        "Comma-separated metrics (see: steelyard metrics; default: the standard set); cost_usd:geomean is a "
+        "geometric mean.",
+        default=(),
+    )
     correction: Correction = doc("Multiple-comparison correction.", default="holm")
     effect_size: float | None = doc(
         "Report the sample size needed to detect a difference of DIFF, in the metric's unit (for pass_rate, "
@@ -123,7 +136,9 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     """
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
-    names = analysis.comparable(options.metrics or (usual if options.sequential is None else ["pass_rate"]))
+    names = analysis.comparable(
+        options.metrics or (usual if options.sequential is None else ["pass_rate"]), geometric=True
+    )
     for name in ("effect_size", "margin"):
         size = getattr(options, name)
         if size is not None and not 0 < abs(size) < math.inf:
@@ -456,7 +471,7 @@ def _may_turn(cell: MetricDifference, bounds: SideCounts) -> bool:
         return False
     if cell.verdict in ("equivalent", "non-inferior"):
         return True
-    return bool(bounds.candidate if estimate < 0 else bounds.baseline)
+    return bool(bounds.candidate if estimate < cell.equal else bounds.baseline)
 
 
 def _without_claims(pair: Pair, reason: str) -> Pair:
@@ -484,6 +499,12 @@ def _metric_difference(judged: JudgedDifference, planned: int | None) -> MetricD
     found = judged.difference
     decided = None if found.paired is None else found.paired.decided_at
     declared, delta, bounds = catalog()[found.metric], found.cliffs_delta, found.bounds
+    interval, simultaneous, equivalence = found.interval, judged.simultaneous, judged.equivalence
+    if declared.is_geometric:
+        interval = analysis.as_ratio(interval)
+        simultaneous = None if simultaneous is None else analysis.as_ratio(simultaneous)
+        if equivalence is not None:
+            equivalence = structs.replace(equivalence, low=math.exp(equivalence.low), high=math.exp(equivalence.high))
     by_task = TaskDifferences(
         higher=tuple(TaskValues(**each._asdict()) for each in found.higher),
         lower=tuple(TaskValues(**each._asdict()) for each in found.lower),
@@ -496,7 +517,8 @@ def _metric_difference(judged: JudgedDifference, planned: int | None) -> MetricD
         candidate=found.candidate,
         unit=declared.unit,
         better=declared.better,
-        difference=found.interval,
+        scale="ratio" if declared.is_geometric else "difference",
+        difference=interval,
         test=CorrectedTest(**structs.asdict(found.test), adjusted_p_value=judged.adjusted_p),
         tasks=found.tasks,
         runs=SideCounts(baseline=found.runs[0], candidate=found.runs[1]),
@@ -508,8 +530,8 @@ def _metric_difference(judged: JudgedDifference, planned: int | None) -> MetricD
             standardized=found.standardized,
         ),
         power_analysis=_power_analysis(judged),
-        simultaneous=judged.simultaneous,
-        equivalence=judged.equivalence,
+        simultaneous=simultaneous,
+        equivalence=equivalence,
         tipping_point=None
         if judged.tipping is None
         else SideCounts(baseline=judged.tipping.a, candidate=judged.tipping.b),
@@ -527,12 +549,14 @@ def _power_analysis(judged: JudgedDifference) -> PowerAnalysis | None:
     planned = judged.sample_size
     if planned is None:
         return None
+    is_geometric = catalog()[judged.difference.metric].is_geometric
+    minimum = judged.minimum_effect
     return PowerAnalysis(
-        effect_size=planned.effect,
+        effect_size=math.expm1(planned.effect) if is_geometric else planned.effect,
         tasks_needed=planned.tasks,
         min_tasks=planned.low,
         max_tasks=planned.high,
-        minimum_detectable_effect=judged.minimum_effect,
+        minimum_detectable_effect=math.expm1(minimum) if is_geometric and minimum is not None else minimum,
         power=planned.power,
         reason=planned.reason,
     )
@@ -755,13 +779,11 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
     ends = [each.printed for each in every]
     yield pages.Column(
         name="difference",
-        title="B - A",
+        title="B / A" if all(each.scale == "ratio" for each in every) else "B - A",
         values=[end.estimate for end in ends],
         decimals=6,
         texts=[
-            pages.DASH
-            if each.difference.estimate is None
-            else difference_text(each.difference.estimate, each.unit, signed=True)
+            pages.DASH if each.difference.estimate is None else _change_text(each, each.difference.estimate)
             for each in every
         ],
     )
@@ -772,6 +794,8 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
         decimals=6,
         texts=[
             pages.range_text(end.low, end.high, each.unit, end.mark, excludes_0=each.is_significant)
+            if each.scale == "difference"
+            else ratio_bounds(end.low, end.high)
             for end, each in zip(ends, every, strict=True)
         ],
         legend=pages.interval_legend(ends),
@@ -791,6 +815,13 @@ def _metric_columns(answer: Comparison, pair: Pair) -> Iterator[Column]:
     verdicts = [each.verdict for each in every]
     styles = [VERDICT_STYLES.get(verdict) for verdict in verdicts]
     yield pages.Column(name="verdict", title="verdict", values=verdicts, styles=styles)
+
+
+def _change_text(compared: MetricDifference, estimate: float) -> str:
+    """Return a difference or a ratio as text."""
+    if compared.scale == "ratio":
+        return ratio_text(estimate)
+    return difference_text(estimate, compared.unit, signed=True)
 
 
 def _differing_tasks(pair: Pair, metric: str, sides: str, *, name: str) -> PageTable:

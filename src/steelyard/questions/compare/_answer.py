@@ -157,6 +157,9 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     """Value of the candidate on the shared tasks."""
     unit: str
     better: str
+    scale: Literal["difference", "ratio"]
+    """Whether `difference`, `simultaneous` and `equivalence` are differences, or ratios of geometric means (candidate
+    to baseline), whose effect sizes are relative (0.05 is 5%)."""
     difference: Interval
     test: CorrectedTest
     tasks: int
@@ -185,9 +188,14 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     """Tasks solved by each side; only for pass rates that weight tasks equally, else None."""
     geometric_ratio: Interval | None
     """Ratio of the geometric means, candidate to baseline, which is robust to skewness; None if a value is not positive
-    or the metric has an upper bound."""
+    or the metric has an upper bound, or is a geometric mean itself."""
     missing_bounds: MissingBounds | None
     """None if no value is missing or the metric has no bounds."""
+
+    @property
+    def equal(self) -> float:
+        """Estimate of equal sides."""
+        return 1.0 if self.scale == "ratio" else 0.0
 
     @property
     def printed(self) -> Interval:

@@ -9,7 +9,7 @@ from steelyard.figures import NARROW, Figure, TaskPair, dots, dumbbells, flips
 from steelyard.formatting import counted
 from steelyard.metrics import catalog
 from steelyard.option_names import option
-from steelyard.pages import confidence_text, limits_text, metric_axis, own_scales, scaled_estimate, signed_text
+from steelyard.pages import change_with_limits, confidence_text, metric_axis, own_scales, scaled_estimate
 
 if TYPE_CHECKING:
     from steelyard.questions.compare._answer import Comparison
@@ -26,7 +26,8 @@ def difference_dots(answer: Comparison, width: int) -> Figure:
             directions.add(compared.better)
             title, interval = catalog()[name].title, compared.difference
             intervals.append(interval)
-            text = f"{signed_text(interval.estimate, compared.unit)}{limits_text(interval, compared.unit)}"
+            is_ratio = compared.scale == "ratio"
+            text = change_with_limits(interval, compared.unit, is_ratio=is_ratio)
             rows.append(
                 scaled_estimate(
                     interval,
@@ -37,6 +38,7 @@ def difference_dots(answer: Comparison, width: int) -> Figure:
                     sentence=compared.sentence,
                     is_sure=compared.is_significant,
                     way=-1 if compared.better == "lower" else 1,
+                    is_ratio=is_ratio,
                 )
             )
     sides_of_zero = ("worse", "better")

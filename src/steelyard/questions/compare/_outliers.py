@@ -23,7 +23,7 @@ def outlier_dominated_mean(
 ) -> Finding | None:
     """Return a finding if a few large runs dominate a side's mean; `rows` and `labels` are baseline and candidate."""
     declared = catalog()[found.metric]
-    values = None if declared.is_ratio else samples.known(found.metric)
+    values = None if declared.is_ratio or declared.is_geometric else samples.known(found.metric)
     if (
         values is None
         or isinstance(values, Missing)

@@ -13,7 +13,6 @@ from msgspec import structs
 from steelyard.errors import UsageError
 from steelyard.formatting import (
     bounds_text,
-    confidence_interval,
     counted,
     decimal,
     decimal_bounds,
@@ -23,6 +22,8 @@ from steelyard.formatting import (
     p_value_cell,
     percent,
     quantity,
+    ratio_bounds,
+    ratio_text,
     versus,
 )
 from steelyard.metrics import catalog
@@ -225,11 +226,17 @@ def _equivalence(difference: Difference, judging: VerdictSettings) -> Equivalenc
     assert judging.margin is not None
     better = catalog()[difference.metric].better
     limits, level = judged.limits, judging.level
-    both = equivalence_test(limits, judging.margin, level=level)
+    margin = _distance(difference.metric, judging.margin)
+    both = equivalence_test(limits, margin, level=level)
     if both.verdict == "equivalent" or better == "neither":
         return both
-    one = equivalence_test(limits, judging.margin, side="above" if better == "higher" else "below", level=level)
+    one = equivalence_test(limits, margin, side="above" if better == "higher" else "below", level=level)
     return one if one.verdict == "non-inferior" else both
+
+
+def _distance(metric: str, size: float) -> float:
+    """Return a difference of this size on the scale of the test: of geometric means, 0.05 is 5%."""
+    return math.log1p(size) if catalog()[metric].is_geometric else size
 
 
 def _with_margin(concluded: Verdict, equivalence: Equivalence) -> Verdict:
@@ -259,6 +266,7 @@ def _planned(
         if concluded != INCONCLUSIVE or not metric.is_fraction:
             return None, None
         effect = EFFECT_OF_INTEREST
+    effect = _distance(metric.name, effect)
     span = metric.bounds[1] - metric.bounds[0]
     if gaps is None or not np.isfinite(gaps).all() or difference.clustered is not None:
         return None, None  # over clusters, tasks alone do not decide
@@ -311,18 +319,13 @@ def sentence(
         return f"{declared.title}: cannot compare {b} with {a}: {reason}."
     details = []
     if value != 0:
-        mean = "" if declared.is_ratio or math.isfinite(declared.bounds[1]) else "mean "
+        is_mean = not declared.is_ratio and not declared.is_geometric and math.isinf(declared.bounds[1])
+        mean = "mean " if is_mean else ""
         details.append(f"{mean}{versus(difference.candidate, difference.baseline, declared.unit)}")
     is_known = interval.low is not None and interval.high is not None
     if is_known:
-        limits = confidence_interval(
-            interval.confidence,
-            interval.low,
-            interval.high,
-            declared.unit,
-            of_difference=True,
-            excludes_0=judged.verdict in CLAIMS,
-        )
+        ends = _bounds(difference.metric, interval.low, interval.high, excludes_0=judged.verdict in CLAIMS)
+        limits = f"{interval_name(interval.confidence)} {ends}"
         limits = f"simultaneous {limits}" if judged.simultaneous is not None else limits
         details.append(f"{limits}, {interval.label}" if interval.label else limits)
     head = f"{_head(difference, a, b)} on {counted(difference.tasks, 'shared task')}"
@@ -341,15 +344,29 @@ def sentence(
     return f"{text}{_typical(difference)}{_about_missing(judged, a=a, b=b)}"
 
 
+def _bounds(metric: str, low: float | None, high: float | None, *, bare: bool = True, excludes_0: bool = False) -> str:
+    """Return the bounds of a difference, or of a ratio of geometric means."""
+    declared = catalog()[metric]
+    if declared.is_geometric and low is not None and high is not None:
+        return ratio_bounds(math.exp(low), math.exp(high))
+    return bounds_text(low, high, declared.unit, bare=bare, of_difference=True, excludes_0=excludes_0)
+
+
+def _size(metric: str, size: float) -> str:
+    """Return the size of a difference; of geometric means, on the scale of logarithms, a percentage."""
+    declared = catalog()[metric]
+    return percent(math.expm1(size)) if declared.is_geometric else difference_text(size, declared.unit)
+
+
 def _cluster_ending(difference: Difference, over_tasks: DifferenceTest, judging: VerdictSettings, ending: str) -> str:
     """Return what decides if tasks alone show a difference and clusters do not: both intervals."""
     if over_tasks.p_value > 1 - judging.single_level or difference.clustered is None:
         return ending
-    unit, parts = catalog()[difference.metric].unit, []
+    parts = []
     for name, test in (("tasks", over_tasks), ("clusters", difference.clustered)):
         low, high = test.limits(judging.level)
         reach = reach_of(difference)
-        limits = bounds_text(max(low, -reach), min(high, reach), unit, of_difference=True)
+        limits = _bounds(difference.metric, max(low, -reach), min(high, reach), bare=False)
         parts.append(f"{interval_name(judging.level)} over {name} {limits}")
     return f"{INCONCLUSIVE}; {DEPENDS_ON_CLUSTERS} ({'; '.join(parts)})"
 
@@ -359,9 +376,9 @@ def _margin_text(judged: JudgedDifference, judging: VerdictSettings) -> str:
     found = judged.equivalence
     if found is None or judging.margin is None:
         return ""
-    unit = catalog()[judged.difference.metric].unit
-    ends = confidence_interval(found.confidence, found.low, found.high, unit, of_difference=True)
-    margin = difference_text(judging.margin, unit)
+    metric = judged.difference.metric
+    ends = f"{interval_name(found.confidence)} {_bounds(metric, found.low, found.high)}"
+    margin = _size(metric, _distance(metric, judging.margin))
     return f" Margin {margin}: {found.verdict} ({ends}, {p_value(found.p_value)})."
 
 
@@ -397,6 +414,8 @@ def _head(difference: Difference, a: str, b: str) -> str:
     title = declared.title[0].lower() + declared.title[1:]
     if value == 0:
         return f"{b} has exactly the same {title} as {a}"
+    if declared.is_geometric:
+        return f"{b} has a {title} {ratio_text(math.exp(value))} that of {a}"
     article = "an" if title[0] in "aeiou" else "a"
     return f"{b} has {article} {title} {size} {'higher' if value > 0 else 'lower'} than {a}"
 
@@ -434,12 +453,11 @@ def _ending(judged: JudgedDifference, *, a: str, b: str) -> str:
 
 def _remedy(judged: JudgedDifference, *, judging: VerdictSettings, alone: str) -> str:
     """The sample size for an effect, and the effect that this sample size can detect."""
-    unit = catalog()[judged.difference.metric].unit
     text = ""
     if judged.sample_size is not None:
         text = sample_size_text(judged.difference, judged.sample_size)
     if judged.minimum_effect is not None:
-        effect = difference_text(judged.minimum_effect, unit)
+        effect = _size(judged.difference.metric, judged.minimum_effect)
         text += f" Minimum detectable effect: {effect} ({percent(POWER, decimals=0)} power)."
     if judged.verdict == INCONCLUSIVE and _is_corrected_away(judged):
         text += (
@@ -466,7 +484,7 @@ def _range_text(needed: SampleSize) -> str:
 
 def sample_size_text(difference: Difference, needed: SampleSize) -> str:
     """Return the sentence with the sample size for an effect size."""
-    effect = difference_text(needed.effect, catalog()[difference.metric].unit)
+    effect = _size(difference.metric, needed.effect)
     if needed.tasks is None:
         return f" The sample size needed to detect {effect} is unknown ({needed.reason})."
     return f" {_range_text(needed).capitalize()} needed to detect {effect} ({percent(POWER, decimals=0)} power)."

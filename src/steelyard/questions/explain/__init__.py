@@ -98,6 +98,7 @@ def explain(runs: Measurable, options: ExplainOptions) -> Explanation:
             f"{option('run')} and {option('by')} cannot be combined",
             hint=f"use {option('run', 'ID')} for one run, or {option('by')} for groups",
         )
+    catalog().named(options.metric)  # rejects geometric means
     if options.run is None:
         return _explain_groups(runs, options)
     if options.metric != GRADE and (declared := catalog()[options.metric]).is_of_rows and declared.level != "run":

@@ -13,7 +13,17 @@ from msgspec import structs
 
 from steelyard import pages, sources  # names of `pages` are imported on first use
 from steelyard.errors import UsageError
-from steelyard.formatting import at_least, counted, difference_text, exact_percent, interval_name, percent, quantity
+from steelyard.formatting import (
+    at_least,
+    counted,
+    difference_text,
+    exact_percent,
+    interval_name,
+    percent,
+    quantity,
+    ratio_bounds,
+    ratio_text,
+)
 from steelyard.metrics import catalog
 from steelyard.option_names import option
 from steelyard.questions import analysis
@@ -81,7 +91,7 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
 
     rules = _read_rules(options)
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
-    metrics = analysis.comparable([rule.metric for rule in rules])
+    metrics = analysis.comparable([rule.metric for rule in rules], geometric=True)
     choice = options.choice()
     inputs = checked_sides(runs, options.baseline, options.candidate, is_relative=any(rule.relative for rule in rules))
     _check_baseline(rules, is_given=BASELINE in inputs)
@@ -361,7 +371,11 @@ def _columns(answer: Gate) -> Iterator[Column]:
         values=[rule.difference for rule in rules],
         decimals=6,
         texts=[
-            pages.DASH if rule.difference is None else difference_text(rule.difference, unit, signed=True)
+            pages.DASH
+            if rule.difference is None
+            else ratio_text(rule.difference)
+            if rule.is_ratio
+            else difference_text(rule.difference, unit, signed=True)
             for rule, unit in zip(rules, units, strict=True)
         ],
         spare=1,
@@ -380,5 +394,7 @@ def _columns(answer: Gate) -> Iterator[Column]:
 
 
 def _interval_text(rule: RuleResult, unit: str) -> str:
+    if rule.is_ratio:
+        return ratio_bounds(rule.low, rule.high)
     from_limit = "from the limit" if rule.factor not in (0, 1) else ""
     return pages.range_text(rule.low, rule.high, unit, ", ".join(filter(None, (from_limit, rule.interval.mark))))

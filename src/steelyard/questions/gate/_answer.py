@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from steelyard.formatting import counted
+from steelyard.metrics import catalog
 from steelyard.questions._answer import Answer, Part, Rows
 from steelyard.records import Finding
 from steelyard.statistics import Interval
@@ -28,13 +29,15 @@ class RuleResult(Part, frozen=True, kw_only=True):
     baseline: float | None
     candidate: float | None
     difference: float | None
-    """The candidate's value minus the baseline's; None if the rule does not refer to the baseline."""
+    """The candidate's value minus the baseline's, or the ratio of geometric means; None if the rule does not refer to
+    the baseline."""
     baseline_lower_bounds: int
     """Runs of the baseline whose value is a lower bound."""
     candidate_lower_bounds: int
     """Runs of the candidate whose value is a lower bound."""
     estimate: float | None
-    """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
+    """Tested quantity: the candidate's value, its difference from `factor` times the baseline, or the ratio of
+    geometric means."""
     low: float | None
     high: float | None
     method: str
@@ -59,6 +62,11 @@ class RuleResult(Part, frozen=True, kw_only=True):
     """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
     resolvable_rule: str | None
     """Nearest rule that `tasks_needed` tasks resolve, if no sample size resolves this one."""
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the tested quantity is the ratio of two geometric means, and the limit is `factor`."""
+        return catalog()[self.metric].is_geometric and self.factor != 0
 
     @property
     def interval(self) -> Interval:

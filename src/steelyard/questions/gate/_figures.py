@@ -23,7 +23,8 @@ def rule_dots(answer: Gate, width: int) -> Figure:
             text=rule.status,
             sentence=rule.sentence,
             is_sure=rule.status != "inconclusive",
-            limit=rule.offset,
+            limit=rule.factor if rule.is_ratio else rule.offset,
+            is_ratio=rule.is_ratio,
         )
         for rule in answer.rules
     ]

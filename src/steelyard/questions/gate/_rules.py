@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from msgspec import structs
 
 from steelyard.errors import UnknownNameError, UsageError
-from steelyard.formatting import bounds_text, counted, difference_text, exact_percent, interval_name, percent, quantity
+from steelyard.formatting import (
+    bounds_text,
+    counted,
+    difference_text,
+    exact_percent,
+    interval_name,
+    percent,
+    quantity,
+    ratio_bounds,
+    ratio_text,
+)
 from steelyard.metrics import Metric, catalog, is_custom_metric
 from steelyard.option_names import option
 from steelyard.questions.analysis import (
@@ -20,11 +31,14 @@ from steelyard.questions.analysis import (
     Mask,
     Samples,
     StatisticsOptions,
+    as_ratio,
     difference,
+    exponential,
     for_margin,
     linearized,
     ratio_part_names,
     scores_of,
+    why_no_logarithm,
     with_fills,
 )
 from steelyard.questions.gate._answer import GateStatus
@@ -107,7 +121,7 @@ def _no_rule(text: str, reason: str) -> UsageError:
 def _declared(rule: re.Match[str]) -> Metric:
     """The metric of the rule; for an unknown metric, the error suggests a rule."""
     try:
-        known = catalog().named(rule["metric"])
+        known = catalog().named(rule["metric"], geometric=True)
         return catalog()[rule["metric"] if is_custom_metric(known) and nearest(rule["metric"], catalog()) else known]
     except UnknownNameError as unknown:
         if unknown.nearest is not None:
@@ -183,6 +197,10 @@ def _check_level(rule: Rule, declared: Metric) -> None:
 
 def _check_move(rule: Rule, declared: Metric) -> None:
     """Reject a difference that is out of range: such a rule is always true or always false."""
+    if declared.is_geometric and rule.offset:
+        sign = ">=" if rule.at_least else "<="
+        message = f"{rule.text!r}: geometric means are compared by their ratio"
+        raise UsageError(message, hint=f'"{declared.name} {sign} baseline * {1.1 if rule.offset > 0 else 0.9:g}"')
     low, high = declared.bounds
     if rule.factor == 1 and abs(rule.offset) > high - low:
         message = f"{rule.text!r}: {declared.name} is between {low:g} and {high:g}"
@@ -277,6 +295,8 @@ def effect_to_resolve(rule: Rule, tested: RuleEstimate) -> float:
     before = tested.sides[0]
     if before is None or not math.isfinite(before):
         return 0.0
+    if catalog()[rule.metric].is_geometric:
+        return abs(math.log(rule.factor))
     # sides[0] is the baseline times the factor: without a change the candidate is sides[0] / factor
     return abs(before / rule.factor - before - rule.offset)
 
@@ -343,12 +363,13 @@ class RuleCheck:
     status: GateStatus
     sentence: str
     interval: Interval
-    """Tested quantity: the candidate's value, or its difference from `factor` times the baseline."""
+    """Tested quantity: the candidate's value, its difference from `factor` times the baseline, or the ratio of
+    geometric means."""
     tasks: int
     baseline: float | None
     candidate: float | None
     difference: float | None
-    """The candidate's value minus the baseline's."""
+    """The candidate's value minus the baseline's, or the ratio of geometric means."""
     tasks_needed: int | None
     """Sample size that resolves the rule at 80% power; None when it is conclusive or the sample size is unknown."""
     resolvable_rule: str | None
@@ -395,7 +416,7 @@ def check(
         rule=rule,
         status=status,
         sentence=sentence,
-        interval=tested.interval,
+        interval=_reported(rule, tested),
         tasks=tested.tasks,
         baseline=moved.baseline,
         candidate=moved.candidate,
@@ -439,6 +460,18 @@ def _tested(
     )
 
 
+def _reported(rule: Rule, tested: RuleEstimate) -> Interval:
+    """Return the tested quantity as it is reported: logarithms of geometric means as a ratio to the baseline."""
+    if not rule.relative or not catalog()[rule.metric].is_geometric:
+        return tested.interval
+    ratio = as_ratio(tested.interval)
+    ends = {
+        name: None if end is None else end * rule.factor
+        for name, end in (("estimate", ratio.estimate), ("low", ratio.low), ("high", ratio.high))
+    }
+    return structs.replace(ratio, **ends)
+
+
 def _level_filled(
     rule: Rule, found: RuleEstimate, samples: Samples, candidate: Mask, options: StatisticsOptions
 ) -> RuleEstimate:
@@ -466,8 +499,11 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     declared, groups = catalog()[rule.metric], np.where(candidate, 0, -1)
     name = ratio_part_names(rule.metric)[0] if declared.is_ratio else rule.metric
     values = samples.known(name)
-    if isinstance(values, Missing):
-        interval = no_interval(values.reason, method=options.method, n=0, clusters=0, level=options.level)
+    reason = values.reason if isinstance(values, Missing) else None
+    if declared.is_geometric and not isinstance(values, Missing):
+        reason = why_no_logarithm(values[candidate])
+    if reason is not None or isinstance(values, Missing):
+        interval = no_interval(reason or "", method=options.method, n=0, clusters=0, level=options.level)
         return RuleEstimate(rule.metric, False, (None, None), interval, 0, None, 0.0, binary=False)
     figures = samples.figures(rule.metric, groups, 1)
     method = options.method
@@ -483,8 +519,12 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     else:
         contributions = means
     finite = contributions is not None and np.isfinite(contributions).all()
+    if declared.is_geometric:
+        declared = replace(declared, bounds=(-math.inf, math.inf))
     if finite and contributions is not None and samples.clusters is not None:
         interval = _over_clusters(samples, interval, contributions, np.flatnonzero(by_task.usable), options, declared)
+    if declared.is_geometric:
+        interval = exponential(interval, "student-log" if method == "auto" else f"{interval.method}-log")
     return RuleEstimate(
         metric=rule.metric,
         relative=False,
@@ -521,7 +561,10 @@ def _moved(
     if not rule.relative:
         return _PlainValues(None, tested.sides[1], None)
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
-    return _PlainValues(plain.baseline, plain.candidate, plain.value, plain.bounds)
+    change = plain.value
+    if catalog()[rule.metric].is_geometric and change is not None:
+        change = math.exp(change)
+    return _PlainValues(plain.baseline, plain.candidate, change, plain.bounds)
 
 
 def _worst_case(rule: Rule, moved: _PlainValues) -> str:
@@ -572,13 +615,17 @@ def _sentence(rule: Rule, moved: _PlainValues, tested: RuleEstimate, *, tried: i
     now = quantity(moved.candidate, unit)
     noun = "task" if moved.baseline is None else "shared task"
     tasks = f"{tested.tasks:,} of {counted(tried, noun)}" if tested.tasks < tried else counted(tested.tasks, noun)
+    details: list[str] = []
     if moved.baseline is None:
-        text, details = f"{title} is {now} on {tasks}", []
+        text = f"{title} is {now} on {tasks}"
     else:
         before = quantity(moved.baseline, unit)
-        moves = f"changed from {before} to {now}" if moved.change != 0 else f"is unchanged at {now}"
+        is_same = moved.change == (1 if declared.is_geometric else 0)
+        moves = f"is unchanged at {now}" if is_same else f"changed from {before} to {now}"
         text = f"{title} {moves} on {tasks}"
-        details = [difference_text(moved.change, unit, signed=True)] if moved.change else []
+        if moved.change is not None and not is_same:
+            as_text = ratio_text if declared.is_geometric else partial(difference_text, unit=unit, signed=True)
+            details = [as_text(moved.change)]
         if is_infinite(moved.baseline) != is_infinite(moved.candidate):
             return text
     details += ["equal on every task"] if tested.constant else _interval_details(rule, tested, unit)
@@ -589,6 +636,9 @@ def _interval_details(rule: Rule, tested: RuleEstimate, unit: str) -> list[str]:
     interval = tested.interval
     if interval.low is None or interval.high is None:
         return [interval.reason or "no interval"]
+    if rule.relative and catalog()[rule.metric].is_geometric:
+        ratio = _reported(rule, tested)
+        return [f"{interval_name(ratio.confidence)} {ratio_bounds(ratio.low, ratio.high)}"]
     limits = bounds_text(interval.low, interval.high, unit, bare=rule.relative, of_difference=rule.relative)
     scaled = []
     if rule.relative and rule.factor != 1 and interval.estimate is not None:
