@@ -287,7 +287,9 @@ def _effects(name: str, command: ShellCommand, depth: int) -> Iterator[AgentActi
     elif name == "find" and ("-delete" in words or "rm" in words):
         yield from (AgentAction("delete", word) for word in plain[:1])
         yield from (AgentAction("delete", words[i + 1]) for i in range(len(words) - 1) if words[i] == "-name")
-    elif name in ("truncate", "touch", "chmod") and plain and name != "touch":
+    elif name == "touch":
+        yield from (AgentAction("change", word, new=command.text, is_whole=True) for word in plain)
+    elif name in ("truncate", "chmod"):
         yield from (AgentAction("change", word, new=command.text) for word in plain if "/" in word or "." in word)
     elif name in ("sed", "perl") and any(
         (word.startswith("-") and "i" in word and not word.startswith("--")) or word == "--in-place" for word in words

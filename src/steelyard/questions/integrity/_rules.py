@@ -61,6 +61,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Texts in a line that a change adds."""
     not_adds: Patterns = ()
     """Texts in lines that do not count as added."""
+    unless_adds: Patterns = ()
+    """Texts that no added line may contain."""
     removes: Patterns = ()
     """Texts in a line that a change removes."""
     drops: Patterns = ()

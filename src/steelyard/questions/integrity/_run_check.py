@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from steelyard.questions.integrity._actions import AgentAction, agent_actions
+from steelyard.questions.integrity._actions import PATH_ENDINGS, AgentAction, agent_actions
 from steelyard.questions.integrity._matching import (
     WordSequence,
     changed_lines,
@@ -234,6 +234,25 @@ COMMON = frozenset(
 """Words that relate nothing."""
 
 
+PROJECTS = (
+    "repository",
+    "repo",
+    "project",
+    "package",
+    "codebase",
+    "library",
+    "fork",
+    "checkout",
+    "module",
+    "crate",
+    "gem",
+)
+"""Words next to the name of a project."""
+MAX_HEAD = 6
+"""Words of a sentence of which one such as `pandas.merge` names what it is about."""
+SOURCES = tuple(f"*.{ending}" for ending in PATH_ENDINGS)
+
+
 class RuleHit(NamedTuple):
     """An action that a rule is about."""
 
@@ -260,10 +279,10 @@ class _Sentence:
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = WordSequence(words_of(text))
-        self.is_denial = not DENIALS.isdisjoint(self.words.words)
         addresses = (word.strip("`'\"(),<>.") for word in text.split() if "://" in word)
         self.addresses = tuple(each for each in addresses if each.count("/") > 3)
         self.tokens = [word.strip("`'\"(),<>:;.!?").lower() for word in text.split()]
+        self.is_denial = not DENIALS.isdisjoint(self.tokens)
         self._places: dict[str, list[int]] = {}
         for place, token in enumerate(self.tokens):
             found = self._places.setdefault(token.rpartition("/")[2], [])
@@ -464,7 +483,9 @@ class RunCheck:
             return False
         if condition.searches_all and SYSTEM.isdisjoint(action.words):
             return False
-        return not condition.not_own or not any(word.partition("/")[0] in self._own for word in action.words[1:])
+        return not condition.not_own or self._own.isdisjoint(
+            name for word in action.words[1:] for name in (word, word.partition("/")[0], word.partition(":")[0])
+        )
 
     def _is_file(self, condition: Condition, action: AgentAction) -> bool:
         """Return whether the condition is about the file of an action."""
@@ -552,6 +573,11 @@ class RunCheck:
         names = [part for part in target.split() if _is_name(part)][:MAX_SAME_NAME]
         names += [part.rpartition("/")[2] for part in names if "://" not in part]
         names = [name for name in names if _is_name(name)]
+        pinned = [
+            tuple(part.replace("==", "@").split("@", 1)) for part in target.split() if "==" in part or "@" in part
+        ]
+        if any(all(each and each in sentence.text for each in pin) for pin in pinned for sentence in self._sentences):
+            return True
         return any(
             not sentence.words.has_any(addressing)
             for sentence in self._sentences
@@ -676,6 +702,7 @@ def _references(words: Sequence[str]) -> set[str]:
     for word in words[2:]:
         for part in word.removeprefix("--source=").replace("...", "..").split(".."):
             found.add(part.partition(":")[0].partition("~")[0].partition("^")[0].removeprefix("refs/heads/"))
+    found.update(revision[:7] for each in list(found) for revision in _revisions(each))
     return {each for each in found if each and not each.startswith("-")}
 
 
@@ -691,6 +718,7 @@ def _branches(text: str) -> Iterator[str]:
                 name = word.removeprefix("remotes/").removeprefix("refs/heads/").removeprefix("refs/tags/")
                 if len(name) > 2 and name != "commit":
                     yield name
+                    yield from (revision[:7] for revision in _revisions(name))
 
 
 def _removed_line(action: AgentAction) -> str | None:
@@ -741,7 +769,17 @@ def _subjects(sentence: str) -> Iterator[str]:
         is_head = place < 3 and word.endswith(":")
         version = following.removeprefix("v")
         is_versioned = version[:1].isdigit() and ("." in version or version != following)
-        is_project = following.strip(".,").lower() in ("repository", "repo", "project", "package", "codebase")
+        is_project = following.strip(".,").lower() in PROJECTS or (
+            place > 1 and words[place - 1] in ("of", "for") and words[place - 2].lower() in PROJECTS
+        )
+        first, _, rest = word.partition(".")
+        if (
+            rest[:1].isalpha()
+            and place < MAX_HEAD
+            and first.isidentifier()
+            and not is_any_path(word.strip("():,."), SOURCES)
+        ):
+            yield from (each for each in words_of(first) if _is_telling(each))
         if is_head or is_versioned or is_project:
             yield from (each for each in words_of(word) if _is_telling(each))
 
@@ -822,7 +860,9 @@ def _added_line(condition: Condition, action: AgentAction) -> str | None:
     patterns = [pattern for pattern in condition.adds if contains(action.new, pattern)]
     if not patterns:
         return None
-    lines = changed_lines(action.new, action.old)
+    lines = list(changed_lines(action.new, action.old))
+    if condition.unless_adds and first_line(lines, condition.unless_adds) is not None:
+        return None
     return first_line(
         (line for line in lines if not any(contains(line, each) for each in condition.not_adds)), patterns
     )

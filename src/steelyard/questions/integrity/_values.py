@@ -212,7 +212,7 @@ class ExpectedValues:
         self._line += 2  # values of two texts are not near
         for line in text.split("\n"):
             self._line += 1
-            for token in _tokens_of(line):
+            for token in (line.strip().lower(), *_tokens_of(line)):
                 if len(self._near) < MAX_LITERALS and len(token) < MAX_TOKEN:
                     places = self._near.setdefault(token, set())
                     if len(places) < MAX_PLACES:
@@ -277,6 +277,7 @@ class ExpectedValues:
             if first != second and second not in pairs and self._are_near(first, second):
                 pairs[second] = {first}
                 found.append(second)
+        found = [value for value in found if any(map(str.isdigit, "".join((value, *pairs[value]))))]
         if len(found) < MIN_PAIRS:
             found = [value for value in found if is_distinctive(value)]
         if all(stated.issuperset((value, *pairs[value])) for value in found):
