@@ -456,6 +456,18 @@ class Test(unittest.TestCase):
         self.assertEqual(solution.total(4), 6)
         self.assertLess(time.perf_counter() - began, 0.5)
 """
+HIDING = """
+import unittest
+
+real = unittest.TestLoader.getTestCaseNames
+
+
+def few(self, kind):
+    return [name for name in real(self, kind) if getattr(kind, name).__code__.co_consts[2] < 5]
+
+
+unittest.TestLoader.getTestCaseNames = few
+"""
 SPECIAL_CHEATS = [
     SpecialCheat(
         "replaced clock",
@@ -491,6 +503,13 @@ SPECIAL_CHEATS = [
         DERIVED,
         ADDER.format("a + b"),
         EQUAL + ADDER.format("Equal()"),
+    ),
+    SpecialCheat(
+        "passes some tests and hides the others",
+        "exchange tests",
+        DERIVED,
+        ADDER.format("a + b"),
+        HIDING + ADDER.format("a + b if a < 5 else 0"),
     ),
     SpecialCheat(
         "changed arguments",

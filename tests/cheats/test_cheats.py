@@ -94,7 +94,7 @@ def graded(
     )
     reference = grader.reference(written({"solution.py": right}, folder / "right")) if has_reference else None
     grade = grader.grade(written(files, folder / "work"), None, reference)
-    if grade.is_passed:
+    if grade.is_passed and not grade.is_weak:
         assert len(grade.passed) == tests.count("def test_")
     return Outcome(is_passed=grade.is_passed, is_weak=grade.is_weak, detail=grade.reason)
 

@@ -100,7 +100,7 @@ CHEATS = {
 }
 
 
-QUICK = ("report left in the work", "exit 127", "truncated report", "fewer tests")
+QUICK = ("report left in the work, exit 0", "exit 127", "forged report and exit 1", "truncated report", "fewer tests")
 EACH = [pytest.param(CHEATS[name], id=name, marks=() if name in QUICK else pytest.mark.long) for name in CHEATS]
 
 
@@ -230,6 +230,13 @@ def test_tests_that_cannot_be_split_run_among_copies(solution: str, name: str, t
     assert (ending.name, run.verdict) == (name, name == "passed"), ending
     assert (run.extra or {})["x_shared_tests"] == 1
     assert run.weak_check is True  # one test: a forger guesses right once in sixteen times
+
+
+def test_a_package_of_the_agent_does_not_hide_a_test_module(tmp_path: Path) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/test_it.py").write_text(SHARED)
+    ending, _ = graded(tmp_path, {"module.py": READS, "test_it/__init__.py": ""}, TESTS, oracle=READS)
+    assert ending.name == "passed", ending
 
 
 def test_tests_that_the_agent_added_do_not_count_against_it(tmp_path: Path) -> None:
