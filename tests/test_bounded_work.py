@@ -13,18 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import steelyard as sy
 from steelyard.arena import read_submissions
-from steelyard.errors import InputLimitError
+from steelyard.errors import InputLimitError, UsageError
 from steelyard.files import ZipLog, file_chunks, parse_toml
 from steelyard.files._archives import Extraction
 from steelyard.records import MAX_VALUE, NO_LABELS, Rejected, Run
 from steelyard.settings import EXPANSION, FREE_BYTES, SHORT_EVENTS, SHORT_ROWS, XML_TOKEN_BYTES, ShortLines
-from steelyard.sources import PlacedRun, RunPart, gather
+from steelyard.sources import PlacedRun, RunPart, gather, read_timings
 from steelyard.sources.tables import _join
+from steelyard.statistics import coincidences
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 
@@ -336,3 +338,39 @@ def test_many_short_lines_are_rejected(
     assert rejects("", 300)
     assert not rejects("", 500)
     assert not rejects(" " * 40, 300)
+
+
+def test_too_many_groups_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_MAX_GROUP_VALUES", "8")
+    runs = [Run(task=f"t{number}", passed=True, cost_usd=1.0) for number in range(5)]
+    assert len(sy.measure(runs, by=["task"], metrics=["pass_rate"]).groups) == 5
+    assert sy.measure(runs).n == 5  # one group has no bound
+    with pytest.raises(UsageError, match="5 groups x 2 metrics"):  # 10 values
+        sy.measure(runs, by=["task"], metrics=["pass_rate", "cost_usd"])
+    with pytest.raises(UsageError, match="too many groups"):
+        sy.completeness(runs, by=["task"])
+
+
+def test_too_many_benchmarks_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "timings.json"
+    path.write_text('{"a": 0.5, "b": 0.5, "c": 0.5}')
+    monkeypatch.setenv("STEELYARD_MAX_BENCHMARKS", "3")
+    assert len(read_timings(path).timings) == 3
+    monkeypatch.setenv("STEELYARD_MAX_BENCHMARKS", "2")
+    with pytest.raises(InputLimitError, match="more than 2 benchmarks"):
+        read_timings(path)
+
+
+def test_agreement_of_many_agents_takes_little_memory() -> None:
+    agents = np.arange(20_000)
+    prices = np.round(agents / 7 + 1.2345, 4)
+    apart = (agents, agents, prices)  # 400,000,000 cells of tasks and agents, were all of them made
+    common = (agents % 2, agents // 2, np.full(20_000, 1.2345))  # 100,000,000 pairs of agents agree
+    tracemalloc.start()
+    try:
+        found = [coincidences(*results, only_fine=True) for results in (apart, common)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [[], []]
+    assert peak < 50_000_000

@@ -184,8 +184,8 @@ def test_unequal_attempts_hide_no_clear_difference() -> None:
 
 
 def test_more_than_can_be_ranked_are_refused() -> None:
-    runs = [Run(id=str(i), task="t", agent=f"a{i}", passed=True) for i in range(2_001)]
-    with pytest.raises(UsageError, match="at most 2,000"):
+    runs = [Run(id=str(i), task="t", agent=f"a{i}", passed=True) for i in range(1_001)]
+    with pytest.raises(UsageError, match="at most 1,000"):
         sy.rank(runs, by=["agent"], metrics=["pass_rate"])
 
 

@@ -18,7 +18,7 @@ import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard.cli import run
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.pages import Page, cell_len
+from steelyard.pages import Page, cell_len, json_text
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.questions import Answer, Rows, list_runs, question_named, question_names
 from steelyard.questions.canon import Canons, StoredCanon
@@ -206,6 +206,12 @@ def test_every_result_has_the_manners(name: str, tmp_path: Path) -> None:
     assert type(result).__name__ == name.split(maxsplit=1)[0]
     assert breaches(result) == []
     assert list(result.to_dict())[1:]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_json_in_pieces_is_the_json_of_the_answer(name: str, tmp_path: Path) -> None:
+    result = MADE[name](tmp_path)
+    assert "".join(result.json_pieces()) == json_text(result.to_dict())
 
 
 def _kinds(kind: type[Any]) -> Iterator[type[Any]]:  # Any: results and answers

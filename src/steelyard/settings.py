@@ -100,6 +100,10 @@ SHORT_ROWS = ShortLines(
     Limit("more than {:,} rows, of fewer than 20 bytes on average", 150_000, "STEELYARD_MAX_SHORT_ROWS"), 20
 )
 """Of a table, whose lines are records."""
+BENCHMARKS = Limit("the file contains more than {:,} benchmarks", 50_000, "STEELYARD_MAX_BENCHMARKS")
+"""Benchmarks of one side, each with its place, interval and levels."""
+GROUP_VALUES = Limit("more than {:,} values of groups", 100_000, "STEELYARD_MAX_GROUP_VALUES")
+"""Values that an answer has by group: one per metric and group, each a record of up to a kilobyte."""
 ARTIFACT_BYTES = Limit("the artifacts are larger than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")
 ARTIFACT_FILES = Limit(
     "the artifacts contain more than {:,} files and directories", 20_000, "STEELYARD_MAX_ARTIFACT_FILES"

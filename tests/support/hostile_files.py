@@ -203,6 +203,53 @@ HUGE = (
 )
 
 
+OF_TASKS = '{{"task":"t{0}","agent":"a{0}","passed":true,"cost_usd":1}}\n'
+"""A task and an agent of its own in each record."""
+OF_MANY_TASKS = (
+    (*MEASURE, "--by", "task"),
+    ("usage", "--by", "task", "--json"),
+    ("completeness", "--by", "task"),
+    ("integrity",),
+    ("failures", "--json"),
+    ("read", "--json"),
+    ("matrix",),
+)
+OF_FULL_ROWS = (
+    (*MEASURE, "--by", "task", "--json"),
+    (*MEASURE, "--by", "task", "--interval", "auto", "--json"),
+    (*MEASURE, "--by", "task", "--out", "{}.csv"),
+    (*MEASURE, "--by", "task", "--out", "{}.parquet"),
+    (*MEASURE, "--by", "task", "--out", "{}.html"),
+)
+
+
+def _full_rows(rows: int) -> bytes:
+    """A task per row, with a value of its own in each column."""
+    header = "task,agent,passed,cost_usd,input_tokens,output_tokens,duration_seconds,tool_calls\n"
+    lines = (
+        f"t{n},a{n % 2},{n % 2},{n / 7:.4f},{n * 7919 % 999983},{n * 31},{n / 3:.2f},{n % 997}\n" for n in range(rows)
+    )
+    return (header + "".join(lines)).encode()
+
+
+def _ranked(agents: int, tasks: int) -> bytes:
+    """A run of every agent at every task."""
+    pairs = ((agent, task) for agent in range(agents) for task in range(tasks))
+    return "".join(
+        f'{{"task":"t{task}","agent":"a{agent}","passed":{("true", "false")[(agent + task) % 3 // 2]},"cost_usd":1}}\n'
+        for agent, task in pairs
+    ).encode()
+
+
+def _equal_costs(agents: int) -> bytes:
+    rows = (f"t{task},a{agent},1,1.2345\n" for task in range(2) for agent in range(agents))
+    return ("task,agent,passed,cost_usd\n" + "".join(rows)).encode()
+
+
+def _benchmarks(count: int) -> bytes:
+    return ("{" + ",".join(f'"m{n % 7}.C.f({n})":[0.5,0.6,0.{n + 1}]' for n in range(count)) + "}").encode()
+
+
 def hostile_files() -> dict[str, Hostile]:
     made: dict[str, Hostile] = {}
     for shape, make in _dense_json("", "").items():
@@ -220,6 +267,19 @@ def hostile_files() -> dict[str, Hostile]:
         "records, measure by agent": Hostile(
             "runs.jsonl", lambda: _numbered("", RECORDS, size=100_000), (*MEASURE, "--by", "agent")
         ),
+        **{
+            f"records of many tasks, {' '.join(words)}": Hostile("runs.jsonl", lambda: _numbered("", OF_TASKS), words)
+            for words in OF_MANY_TASKS
+        },
+        **{
+            f"full rows, {' '.join(words)}": Hostile("runs.csv", lambda: _full_rows(3_200), words)
+            for words in OF_FULL_ROWS
+        },
+        "ranked groups": Hostile("runs.jsonl", lambda: _ranked(1_000, 70), ("rank",)),
+        "ranked tasks": Hostile("runs.jsonl", lambda: _ranked(2, 35_000), ("rank",)),
+        "report of tasks": Hostile("runs.jsonl", lambda: _ranked(2, 35_000), ("report", "--out", "{}.html")),
+        "agents of equal cost": Hostile("runs.csv", lambda: _equal_costs(60_000), MEASURE),
+        "speedup in JSON": Hostile("timings.json", lambda: _benchmarks(49_000), (*SPEEDUP, "--json")),
         "records, matrix": Hostile("runs.jsonl", lambda: _numbered("", RECORDS, size=300_000), ("matrix",)),
         "records, completeness": Hostile("runs.jsonl", lambda: _numbered("", RECORDS), ("completeness",)),
         "records, many own fields": Hostile("runs.jsonl", lambda: _numbered("", '{{"task":"t","x_{0}":1}}\n'), MEASURE),

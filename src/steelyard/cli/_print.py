@@ -101,8 +101,14 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Print strict JSON to stdout."""
+    print_pieces([pages.json_text(value)])
+
+
+def print_pieces(pieces: Iterable[str]) -> None:
+    """Print a text that is made piece by piece to stdout, and a line end."""
     try:
-        sys.stdout.write(pages.json_text(value) + "\n")
+        sys.stdout.writelines(pieces)
+        sys.stdout.write("\n")
     except BrokenPipeError:  # as of tables
         silence_stream()
 

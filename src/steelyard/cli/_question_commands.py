@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores, StoreOption, option_parameter, typed_options
 from steelyard.cli._output import OUTPUT, OUTPUTS, Output, print_written, save_result
-from steelyard.cli._print import console, print_findings, print_json, print_text, reading_progress
+from steelyard.cli._print import console, print_findings, print_pieces, print_text, reading_progress
 from steelyard.errors import UsageError
 from steelyard.pages import check_file, csv_text, writing
 from steelyard.questions import Option, Question, command_text, is_question, question_named, reporting
@@ -254,7 +254,7 @@ def deliver(answer: Answer, output: Output, *, everything: bool = False) -> None
     """Write the file, and print JSON, CSV or the page; next to a file, only the sentences of the page."""
     save_result(answer, output.figure_name, output.out, no_csv_escape=output.no_csv_escape)
     if output.json:
-        print_json(answer.to_dict())
+        print_pieces(answer.json_pieces())
     elif output.csv:
         print_text(csv_text(answer.to_dicts(), raw=output.no_csv_escape))
     elif output.out is None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.errors import MissingExtraError, UsageError
 from steelyard.figures import FIGURE_ENDINGS
-from steelyard.pages._result_text import json_text
 from steelyard.records import FORMULA_SIGNS, Redaction
 
 if TYPE_CHECKING:
@@ -87,7 +86,15 @@ def polars_frame(rows: Sequence[Row], **types: Any) -> pl.DataFrame:  # Any: Pol
     """Return the rows as a Polars frame; `types` of columns that may be empty in all rows."""
     import polars as pl  # heavy: not every caller wants a frame
 
-    return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    known = {
+        name: pl.Series(name, [row.get(name) for row in rows], dtype=types[name], strict=False)
+        for name in names
+        if name in types
+    }
+    others = [name for name in names if name not in known]
+    frame = pl.DataFrame([{name: row.get(name) for name in others} for row in rows], infer_schema_length=None)
+    return frame.with_columns(**known).select(names)
 
 
 def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -106,7 +113,7 @@ class Writable(Protocol):
     def is_shared(self) -> bool:
         """Whether it contains input from several people; if so, secrets are redacted in all its files."""
 
-    def to_dict(self) -> dict[str, Any]: ...  # Any: JSON values
+    def json_pieces(self) -> Iterator[str]: ...
 
     def to_dicts(self) -> list[Row]: ...
 
@@ -141,7 +148,9 @@ def write_result(result: Writable, path: Path, *, figure: str | None = None, no_
 def _write(result: Writable, path: Path, ending: str, *, no_csv_escape: bool) -> None:
     with writing(path):
         if ending == ".json":
-            path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(result.json_pieces())
+                file.write("\n")
         elif ending == ".csv":
             path.write_text(csv_text(result.to_dicts(), raw=no_csv_escape), "utf-8")
         elif ending in (".html", ".md"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union, get_arg
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace as replace_fields
 
 from steelyard import figures, pages, records  # their names are imported on first use
 from steelyard.records import Finding
@@ -92,8 +93,11 @@ class Rows:
         rows = [
             _joined(levels) for path in paths for levels in self._levels(answer, path, [("answer", kept)], parallel)
         ]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return [{name: row.get(name) for name in names} for row in rows]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        for place, row in enumerate(rows):
+            if list(row) != names:
+                rows[place] = {name: row.get(name) for name in names}
+        return rows
 
     def _levels(
         self, entry: Any, path: Sequence[str], outer: list[tuple[str, Row]], parallel: Sequence[tuple[str, Row]]
@@ -243,6 +247,20 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         made: dict[str, Any] = pages.json_values(msgspec.to_builtins(self, enc_hook=_builtin))
         return made
 
+    def json_pieces(self) -> Iterator[str]:
+        """Yield the text of the JSON; each entry of a list is made when the one before it is written."""
+        lists = {name: value for name in self.__struct_fields__ if type(value := getattr(self, name)) is tuple}
+        shape = replace_fields(self, **dict.fromkeys(lists, ())).to_dict()
+        before = "{"
+        for name, value in shape.items():
+            yield f"{before}\n  {pages.json_text(name)}: "
+            before = ","
+            if lists.get(name):
+                yield from _list_pieces(lists[name])
+            else:
+                yield _indented(value, "  ")
+        yield "\n}"
+
     def to_dicts(self) -> list[Row]:
         """Return the flat rows, all with the same keys."""
         return self.rows.of(self)
@@ -346,6 +364,18 @@ def _drawings(kind: type[Answer]) -> Mapping[str, Drawing]:
     name = drawing_module(home_name(kind.__module__))
     drawings: Mapping[str, Drawing] = importlib.import_module(name).DRAWINGS if name else {}
     return drawings
+
+
+def _list_pieces(entries: Iterable[Any]) -> Iterator[str]:  # Any: structs and JSON values
+    before = "["
+    for entry in entries:
+        yield f"{before}\n    {_indented(pages.json_values(msgspec.to_builtins(entry, enc_hook=_builtin)), '    ')}"
+        before = ","
+    yield "\n  ]"
+
+
+def _indented(value: Any, indent: str) -> str:  # Any: a JSON value
+    return pages.json_text(value).replace("\n", f"\n{indent}")
 
 
 def _builtin(value: Any) -> Any:  # Any: what msgspec does not know

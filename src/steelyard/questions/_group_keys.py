@@ -1,4 +1,4 @@
-"""Tiers of two schemes: grouped separately, and rejected in comparisons under one name."""
+"""Keys of groups: the default, how many groups an answer may have, and tiers of two schemes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
+from steelyard.formatting import counted
 from steelyard.option_names import option
 from steelyard.records import Finding, tier_meaning, tier_text
+from steelyard.settings import GROUP_VALUES
 
 if TYPE_CHECKING:
     from steelyard.sources import RunTable
@@ -22,6 +24,15 @@ def default_keys(table: RunTable) -> tuple[str, ...]:
     columns = table.frame.select(present).collect()
     varying = [name for name in present if columns[name].n_unique() > 1]
     return tuple(name for name in VARYING if name in varying) or tuple(varying) or ("agent", "model")
+
+
+def check_group_values(groups: int, values: int, what: str) -> None:
+    """Reject more groups than memory has room for: each value of a group is a record of its own."""
+    if groups > 1 and groups * values > GROUP_VALUES.most:
+        raise UsageError(
+            f"too many groups: {groups:,} groups x {counted(values, what)} (at most {GROUP_VALUES.most:,} values)",
+            hint=f"group by fewer keys, or set {GROUP_VALUES.setting} to a larger number",
+        )
 
 
 def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[str], str | None, list[Finding]]:

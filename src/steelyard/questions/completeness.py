@@ -14,6 +14,7 @@ from steelyard import figures, pages  # their names are imported on first use
 from steelyard.formatting import counted
 from steelyard.prices import PriceTable, cost_of, open_price_table
 from steelyard.questions._answer import Answer, Drawing, Part, Rows
+from steelyard.questions._group_keys import check_group_values
 from steelyard.questions._options import PricedRunOptions
 from steelyard.questions._question import Names, doc, log_question
 from steelyard.questions._run_input import CustomFieldCheck, LogLocation, RecordReader, Runs, runs_or_logs
@@ -134,7 +135,10 @@ class CompletenessCounts:
         self._custom_fields.add(run)
         origins = origins_of(run, self._price_table)
         key = tuple(key_of(run, name) for name in self._by)
-        for group in (self._groups.setdefault(key, _GroupCount()), self._total):
+        if key not in self._groups:
+            check_group_values(len(self._groups) + 1, len(FIELDS), "field")
+            self._groups[key] = _GroupCount()
+        for group in (self._groups[key], self._total):
             group.add(origins)
 
     def summary(

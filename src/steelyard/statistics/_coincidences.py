@@ -28,6 +28,8 @@ _ROWS_AT_ONCE = 2**16
 """So few that they stay in the processor's cache."""
 _COUNTED = 2_000
 _MIN_SHOWN = 1e-300
+_PAIRS = 2_000_000
+"""Agreements that are counted; those on common values, the weakest evidence, are left out first."""
 
 
 def are_fine(values: Floats) -> Bools:
@@ -122,21 +124,29 @@ def _counted(tasks: Codes, agents: Codes, values: Floats | None) -> Bools | None
     """
     width = int(agents.max(initial=0)) + 1
     size = (int(tasks.max(initial=0)) + 1) * width
+    if size > max(_ROWS_AT_ONCE, 4 * len(tasks)):  # most agents tried few of the tasks: number the cells that exist
+        names, numbers = np.unique(tasks.astype(np.int64) * width + agents, return_inverse=True)
+        size, owner = len(names), names // width
+    else:
+        numbers, owner = None, np.arange(size) // width
+
+    def cells_of(rows: slice) -> Ints:
+        return tasks[rows].astype(np.int64) * width + agents[rows] if numbers is None else numbers[rows]
+
     step = max(_ROWS_AT_ONCE, 4 * size)
     steps = [slice(start, start + step) for start in range(0, len(tasks), step)]
     tried = np.zeros(size, dtype=bool)
     for rows in steps:
-        tried[tasks[rows].astype(np.int64) * width + agents[rows]] = True
+        tried[cells_of(rows)] = True
     attempts, counted = np.zeros(size), np.ones(len(tasks), dtype=bool)
     for rows in steps:
         if values is not None:
             counted[rows] = are_fine(values[rows])
-        cells = tasks[rows].astype(np.int64) * width + agents[rows]
-        attempts += np.bincount(cells, weights=counted[rows], minlength=size)
+        attempts += np.bincount(cells_of(rows), weights=counted[rows], minlength=size)
         if (attempts[tried] >= _CERTAIN).all():
             return None
     known = np.flatnonzero(attempts)
-    order = np.lexsort((attempts[known], owners := known // width))
+    order = np.lexsort((attempts[known], owners := owner[known]))
     pairs = owners[order][1:] == owners[order][:-1]  # the first pair of a task is that of its two smallest numbers
     seldom = attempts[known][order]
     stand_out = (pairs & (MIN_PROBABILITY * (seldom[1:] * seldom[:-1]) < 1)).any()
@@ -164,7 +174,9 @@ class _Pool:
         self._held = _distinct(self._place * self._width + agents)  # an agent counts once at a task and value
         self._holders = np.bincount(self._held // self._width, minlength=len(places))
         self._present = np.bincount(_distinct(tasks * self._width + agents) // self._width)
-        self._rows = {int(agent): np.flatnonzero(agents == agent) for agent in np.flatnonzero(np.bincount(agents))}
+        order = np.argsort(agents, kind="stable")
+        names, starts = np.unique(agents[order], return_index=True)
+        self._rows = dict(zip(names.tolist(), np.split(order, starts[1:]), strict=len(names) > 0))
 
     @property
     def pairs(self) -> int:
@@ -176,25 +188,29 @@ class _Pool:
         pairs = self._attempts(first) * self._attempts(second)
         return float(np.minimum(1.0, MIN_PROBABILITY * pairs).sum())
 
-    @lru_cache(maxsize=256)  # noqa: B019 - a pool lives as long as one call
+    @lru_cache(maxsize=64)  # noqa: B019 - a pool lives as long as one call
     def _attempts(self, agent: int) -> Ints:
         """How often the agent tried each task."""
         return np.bincount(self._tasks[self._rows[agent]], minlength=len(self._at_task))
 
     def agreeing(self) -> dict[tuple[int, int], int]:
-        """At how many tasks two agents share a value."""
+        """At how many tasks two agents share a value; only the rarest values, where more than `_PAIRS` agree."""
         place, agent = np.divmod(self._held, self._width)
-        shared = self._holders[place] > 1
+        rising = np.argsort(self._holders, kind="stable")
+        agreed = np.cumsum(self._holders[rising] * (self._holders[rising] - 1) // 2)
+        rare = np.zeros(len(self._holders), dtype=bool)
+        rare[rising[agreed <= _PAIRS]] = True
+        shared = rare[place] & (self._holders[place] > 1)
         place, agent = place[shared], agent[shared]
         together: list[Ints] = []
-        for apart in range(1, int(self._holders.max(initial=1))):  # agents with the same value are adjacent
+        for apart in range(1, int(self._holders[rare].max(initial=1))):  # agents with the same value are adjacent
             same = place[:-apart] == place[apart:]
             pair = agent[:-apart][same] * self._width + agent[apart:][same]
             together.append(self._task_of_place[place[apart:][same]] * self._width**2 + pair)
         if not together:
             return {}
-        counts = np.bincount(_distinct(np.concatenate(together)) % self._width**2)
-        return {divmod(pair, self._width): int(counts[pair]) for pair in np.flatnonzero(counts).tolist()}
+        pairs, counts = np.unique(_distinct(np.concatenate(together)) % self._width**2, return_counts=True)
+        return {divmod(pair, self._width): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
 
     def chances(self, first: int, second: int) -> Floats:
         """For each task that both tried, the chance that they share a result."""

@@ -162,19 +162,19 @@ def significantly_better(
     sums = np.concatenate([signs @ exact for signs in _signs(tasks, draws, rows=CELLS_AT_ONCE // tasks + 1, seed=seed)])
     units = _units(sums, first, other, np.abs(exact).sum(axis=0))
     gaps = np.where(units > 0, exact.sum(axis=0)[first] - exact.sum(axis=0)[other], 0.0)
-    usable = np.where(units > 0, units, np.inf)
-    rising = np.argsort(np.abs(gaps) / usable, kind="stable")
-    first, other, usable, gaps = first[rising], other[rising], usable[rising], gaps[rising]
+    units[units == 0] = np.inf
+    rising = np.argsort(np.abs(gaps) / units, kind="stable")
+    first, other, units, gaps = first[rising], other[rising], units[rising], gaps[rising]
 
     def statistics(block: Floats) -> Floats:
         apart = block[:, first]
         apart -= block[:, other]
-        apart /= usable
+        apart /= units
         return np.abs(apart, out=apart)
 
     rows = max(1, CELLS_AT_ONCE // max(len(first), 1))
     blocks = (statistics(sums[start : start + rows]) for start in range(0, len(sums), rows))
-    p_values = step_down(np.abs(gaps) / usable, blocks, exact=True)
+    p_values = step_down(np.abs(gaps) / units, blocks, exact=True)
     shown = p_values <= 1 - level
     better = np.zeros((size, size), dtype=bool)
     better[first[shown & (gaps > 0)], other[shown & (gaps > 0)]] = True

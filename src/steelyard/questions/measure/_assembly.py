@@ -30,7 +30,7 @@ from steelyard.metrics import (
 from steelyard.option_names import option
 from steelyard.profiles import Profile
 from steelyard.questions import analysis
-from steelyard.questions._group_keys import keys_with_scheme, tier_name
+from steelyard.questions._group_keys import check_group_values, keys_with_scheme, tier_name
 from steelyard.questions.measure._answer import (
     SHOWN,
     ComponentUsage,
@@ -151,6 +151,7 @@ def assemble(
     plan = _Plan.of(names)
     found = engine.groups(keys_by)
     keys = found.keys()
+    check_group_values(len(keys), len(plan.shown), "metric")
     reduced, checked = engine.at_once(
         lambda: engine.statistics(plan.reduced, keys_by), _checks(engine, plan, keys, by=keys_by, rows=table.rows)
     )

@@ -49,7 +49,7 @@ from steelyard.statistics import (
     total_wins,
 )
 
-MAX_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
+MAX_RANKED: dict[Order, int] = {"mean": 1_000, "bradley-terry": 200, "ranked-pairs": 500}
 """How many can be ranked: the work grows with the pairs, for ranked pairs with the cube."""
 
 MAX_CELLS = 20_000_000

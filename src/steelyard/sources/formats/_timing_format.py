@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from steelyard.errors import UnreadableFileError
 from steelyard.files import number, parse_json, read_text, text_or_none
 from steelyard.records import Finding, Rejected, Run, Snapshot, TestResults, Timing
+from steelyard.settings import BENCHMARKS
 
 TOLERANCE = 0.01
 """Fraction by which two statements of one number may differ: tools round what they write."""
@@ -84,6 +85,8 @@ def collected(
                 Rejected(path=str(path), reason=f"benchmark {entry.name!r} is listed twice", hint="keep one")
             )
         else:
+            if len(timings) >= BENCHMARKS.most:
+                raise BENCHMARKS.passed(str(path))
             timings[entry.name] = entry
     return TimingFile(
         str(path), name, tuple(timings.values()), rejected=tuple(rejected), findings=tuple(findings), **known
