@@ -19,7 +19,17 @@ SPLIT = [
     *("\u200b", "\u2060", "\xad", "\ufeff", "\0", "\r", "\x1b(B", "\x1b]0;title\x07", "\x1b]8;;https://x\x1b\\"),
 ]
 SHORT = ["password=hunter2", "passwd: 'p4ss'", '"password": "a1b2c"', "PASSWORD = s3cret", "tool --password hunter2"]
+GLUED = [
+    "mysql -u root -p{} shop < dump.sql",
+    "mysqldump -h db -uroot -p'{}' --all-databases",
+    "docker exec db mariadb -p{} -e 'select 1'",
+    '["mysql", "-uroot", "-p{}"]',
+]
+WRAPPED = ["\n    ", "\r\n\t", "\\n  "]
 INNOCENT = [
+    "mysql -p shop; mysql -P3306 -p$PASS; mysql -p<password>; mysql -p${PASS}; docker run mysql -p3306:3306",
+    "mysql -h db && mkdir -pv build1; mysql\nunzip -pq archive1.zip; mysql -p%s",
+    "npm_config\n  registry1; the sk-model\n  version1; r'\\x73\\u0073' is ss",
     "total_tokens=123456789, max_tokens: 4096, token: 12345678",
     "password=$PASSWORD api_key=<your key> secret: null, token=[redacted]",
     "https://example.org/a:b@c is a page; http://localhost:8080/path",
@@ -73,6 +83,33 @@ def test_a_short_password_behind_its_name_is_taken_out(text: str) -> None:
     redaction = Redaction()
     assert "[secret 1]" in redaction.text(text)
     assert redaction.count == 1
+
+
+@pytest.mark.parametrize("text", GLUED)
+@pytest.mark.parametrize("password", ["S3cret!", "hunter2", "root"])
+def test_a_password_glued_to_its_option_is_taken_out(text: str, password: str) -> None:
+    assert Redaction().text(text.format(password)) == text.format("[secret 1]")
+
+
+@pytest.mark.parametrize("name", ["Anthropic", "GitHub", "Google OAuth", "Docker"])
+@pytest.mark.parametrize("escape", ["\\u{:04x}", "\\u{:04X}", "\\\\u{:04x}", "\\x{:02x}"])
+def test_a_secret_with_escaped_letters_is_taken_out(name: str, escape: str) -> None:
+    secret = CANARIES[name].text
+    for places in ({0}, {1, 4}, set(range(len(secret)))):
+        written = "".join(escape.format(ord(char)) if at in places else char for at, char in enumerate(secret))
+        redaction = Redaction()
+        assert not leaks(redaction.text(f'{{"note": "{written}"}}'))
+        assert redaction.count == 1
+
+
+@pytest.mark.parametrize("between", WRAPPED)
+@pytest.mark.parametrize("at", [12, 20, -12])
+def test_a_wrapped_secret_is_taken_out(between: str, at: int) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    redaction = Redaction()
+    assert redaction.text(f"token{between}{secret[:at]}{between}{secret[at:]}\nnext line") == (
+        f"token{between}[GitHub token 1]\nnext line"
+    )
 
 
 @pytest.mark.parametrize("name", NAMED)

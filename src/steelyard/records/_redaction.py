@@ -44,7 +44,13 @@ _REST = r"(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]{16,}"
 """What follows a prefix: with a digit soon, or it is a name such as `npm_config_registry` that a user chose."""
 
 
-def _prefixed(kind: str, *prefixes: str, rest: str = _REST) -> _Shape:
+_NEXT_LINE = r"(?:\r?\n|\\{1,15}n)[ \t]{1,40}(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]"
+_ENDS_THERE = r"(?=[\s\"'`,;)\\]|\Z)"
+_WRAPPED = rf"(?:{_REST}(?:{_NEXT_LINE}{{6,}}{_ENDS_THERE})?|[A-Za-z0-9_\-]{{4,}}+{_NEXT_LINE}{{12,}}{_ENDS_THERE})"
+"""The same, or with its end alone on an indented line, as wrapped output has it."""
+
+
+def _prefixed(kind: str, *prefixes: str, rest: str = _WRAPPED) -> _Shape:
     choices = "|".join(re.escape(prefix) for prefix in prefixes)
     return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), rf"{_START}(?:{choices}){rest}")
 
@@ -116,6 +122,12 @@ _LOGIN = (
     rf"(?P<secret>{_HAS_SIGN}{_NO_COUNT}(?![\[$<])[^\s\"'\\]{{4,}})"
 )
 """A user and a password as curl takes them."""
+_GLUED = (
+    r"(?i:\b(?:mysql|mariadb)[a-z_\-]{0,20}\b)(?:[^\n|;&\\]|\\(?!n)){0,200}?(?<=[\s\"'])-p"
+    rf"{_QUOTE}?(?P<secret>(?!ort\b|rotocol\b|assw|[0-9]{{1,5}}:[0-9]){_NO_COUNT}(?![\[$<{{%])"
+    r"(?:(?<=[\"'])[^\"'\\\n]{3,}|[^\s\"'`\\|;&<>]{3,}))"
+)
+"""A password as the clients of MySQL take it: `-pPASSWORD`. `-P` is a port."""
 
 SHAPES: tuple[_Shape, ...] = (
     _Shape(
@@ -214,6 +226,7 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape("secret", ("pwd",), _PWD),
     _Shape("secret", ("word is", "phrase is", "token is", "secret is", "key is", "login "), _SAID),
     _Shape("secret", ("-u ", "--user"), _LOGIN),
+    _Shape("secret", ("mysql", "mariadb"), _GLUED),
 )
 
 
@@ -239,6 +252,8 @@ _INVISIBLE = (
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\r(?!\n)"
 )
 """Escape sequences of a terminal, as they are and as code writes them, and characters without a width."""
+_ESCAPED = re.compile(r"\\{1,15}(?:u00|x)(2[b-f]|3[0-9a]|3d|4[0-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])", re.IGNORECASE)
+"""A letter, digit or sign of keys that JSON or code writes as an escape without need."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\\]|\^\[")
 """What a text with such a sequence has, if it has no other characters than those of ASCII."""
 
@@ -272,12 +287,13 @@ class Redaction:
     def text(self, text: str) -> str:
         """The text with a mark in place of each secret.
 
-        Colors within a secret hide it from a pattern, but from no reader: the text then loses what is invisible.
+        Colors and escaped letters within a secret hide it from a pattern, but from no reader: the text then loses what
+        is invisible, and has the letters as they are.
         """
         if text in self._clean:
             return text
         if not text.isascii() or _CONTROL.search(text):
-            visible = re.sub(_INVISIBLE, "", text)
+            visible = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), re.sub(_INVISIBLE, "", text))
             if visible != text and (redacted := self._redacted(visible)) != visible:
                 return redacted
         return self._redacted(text)
