@@ -709,8 +709,8 @@ def _references(words: Sequence[str]) -> set[str]:
 def _branches(text: str) -> Iterator[str]:
     r"""Yield the names of branches and tags in a list, without the current branch.
 
-    >>> list(_branches("* main\n  remotes/origin/HEAD -> origin/main\n  fix-parser 1234567 Fix\n"))
-    ['origin/HEAD', 'fix-parser', '1234567']
+    >>> list(_branches("* main\n  remotes/origin/HEAD -> origin/main\n  fix-parser 1234567ab Fix\n"))
+    ['origin/HEAD', 'fix-parser', '1234567ab', '1234567']
     """
     for line in text.split("\n"):
         if not line.startswith("*") and len(line) < MAX_QUOTE:

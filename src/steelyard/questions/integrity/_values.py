@@ -250,7 +250,8 @@ class ExpectedValues:
             for part in value.replace("\\n", "\n").split("\n")
         )
         found = [part for part in dict.fromkeys(parts) if part in self._lines and part not in self._stated]
-        return found[0] if len(found) >= min(MIN_LINES, len(self._lines)) and found else None
+        has_digit = any(map(str.isdigit, "".join(found)))
+        return found[0] if has_digit and len(found) >= min(MIN_LINES, len(self._lines)) else None
 
     def _branch(self, text: str, before: set[str]) -> str | None:
         """Return a value that a branch for one input of a test returns, if neither can be there by chance."""
