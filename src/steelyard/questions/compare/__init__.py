@@ -105,6 +105,13 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
         default=None,
     )
 
+    def check(self) -> None:
+        """Reject an effect size or a margin of 0."""
+        for name in ("effect_size", "margin"):
+            size = getattr(self, name)
+            if size is not None and not 0 < abs(size) < math.inf:
+                raise UsageError(f"{option(name)} must be finite and not 0 (got {size:g})", hint=option(name, 0.05))
+
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """Return the options of the statistics, validated; a sequential test excludes some of the others."""
         found = super().statistics(method)
@@ -139,10 +146,6 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     names = analysis.comparable(
         options.metrics or (usual if options.sequential is None else ["pass_rate"]), geometric=True
     )
-    for name in ("effect_size", "margin"):
-        size = getattr(options, name)
-        if size is not None and not 0 < abs(size) < math.inf:
-            raise UsageError(f"{option(name)} must be finite and not 0 (got {size:g})", hint=option(name, 0.05))
     candidates = [options.candidate] if isinstance(options.candidate, (str, Mapping)) else options.candidate
     runs, baseline, candidates = sides_of(runs, options.baseline, candidates)
     if options.sequential is not None:
@@ -161,19 +164,8 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
     sides, scheme_findings = _sides(table, samples, filters, masks)
     if options.sequential is not None:
         samples = analysis.with_completion(samples, table, reduce(or_, masks))
-    differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
-    if not options.metrics:  # skip default metrics that no run has
-        differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    differences, others = _compared(table, samples, masks, names, options)
     compared = {cell.metric for row in differences for cell in row}
-    otherwise = analysis.counted_otherwise(table, samples, names)
-    others = None
-    if otherwise is not None and options.sequential is not None and options.unscored is None:
-        hint = f"{option('unscored', 'fail')} counts them as failed, {option('unscored', 'exclude')} excludes them"
-        raise UsageError("a sequential test needs a policy for runs without a verdict", hint=hint)
-    if otherwise is not None and options.sequential is None:
-        others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
-        if options.unscored is None:
-            differences = [[analysis.with_fills(cell, judging) for cell in row] for row in differences]
     pairs, tests = _judged(samples, sides, masks, differences, others, options)
     pairs = tuple(
         _with_lower_bounds(table, samples, pair, sides[0].label, (masks[0], mask))
@@ -267,6 +259,28 @@ def _sides(
 
 def _tier_name(chosen: Mapping[str, str], tier_scheme: str | None) -> str | None:
     return tier_meaning(str(chosen.get("tier")), chosen.get("tier_scheme", tier_scheme))
+
+
+def _compared(
+    table: RunTable, samples: Samples, masks: Sequence[Mask], names: Sequence[str], options: CompareOptions
+) -> tuple[list[list[Difference]], list[list[Difference]] | None]:
+    """Return the differences, and those with runs without a verdict counted the other way, if there are such runs."""
+    judging = options.statistics(options.interval)
+    differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
+    if not options.metrics:  # skip default metrics that no run has
+        differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    otherwise = analysis.counted_otherwise(table, samples, names)
+    if otherwise is None:
+        return differences, None
+    if options.sequential is not None:
+        if options.unscored is None:
+            hint = f"{option('unscored', 'fail')} counts them as failed, {option('unscored', 'exclude')} excludes them"
+            raise UsageError("a sequential test needs a policy for runs without a verdict", hint=hint)
+        return differences, None
+    others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
+    if options.unscored is None:
+        differences = [[analysis.with_fills(cell, judging) for cell in row] for row in differences]
+    return differences, others
 
 
 def _differences(
