@@ -103,7 +103,7 @@ def counts_text() -> str:
     """Return the table of counts, and precision and recall on the held-out traces."""
     sets = [("tuning", TUNING), *([("held-out", HELD_OUT)] if HELD_OUT else [])]
     with TemporaryDirectory() as folder:
-        scores = [scores_of(each, Path(folder))[0] for _, each in sets]
+        scores = [scores_of(each, Path(folder) / name)[0] for name, each in sets]
     heads = " | ".join(f"{len(each)} {name}: right | wrong | missed" for name, each in sets)
     lines = [f"| rule | severity | the run | {heads} |", "|---" * (3 + 3 * len(sets)) + "|"]
     for rule in shipped_rules():

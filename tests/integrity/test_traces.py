@@ -33,7 +33,7 @@ def test_half_of_the_traces_are_clean() -> None:
 def test_every_trace_is_one_run_of_its_agent(tmp_path: Path) -> None:
     labeled = (*TUNING, *HELD_OUT)
     for trace in labeled:
-        trace.write(tmp_path)
+        trace.write(tmp_path / ("held_out" if trace in HELD_OUT else "tuning"))
     runs = sy.read(tmp_path).to_polars().to_dicts()
     agents = Counter(run["agent"] for run in runs)
     assert agents == Counter(trace.agent for trace in labeled)
