@@ -14,6 +14,9 @@ METRICS_PATH = "STEELYARD_METRICS"
 FORMATS_PATH = "STEELYARD_FORMATS"
 """Folders (separated as in PATH) whose Python files each declare a format of the user's own."""
 
+FIGURE_ENDINGS = (".svg", ".png")
+"""Extensions of files with a figure; to know them, a command need not load what draws."""
+
 TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the variable's name
 """The token that `sy.connect` sends unless one is given."""
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
-from steelyard.figures import FIGURE_ENDINGS
 from steelyard.pages import RESULT_ENDINGS
 from steelyard.questions import (
     Count,
@@ -29,7 +28,7 @@ from steelyard.questions import (
     split_names,
 )
 from steelyard.records import Selection
-from steelyard.settings import is_store, named_path
+from steelyard.settings import FIGURE_ENDINGS, is_store, named_path
 
 RESULT_FORMATS = f"the extension selects the format: {', '.join(RESULT_ENDINGS)}."
 DRAWN_FORMATS = f"the extension selects the format: {', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."

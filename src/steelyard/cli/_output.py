@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from steelyard import figures
 from steelyard.cli._options import (
     DRAWN_FORMATS,
     RESULT_FORMATS,
@@ -21,8 +22,8 @@ from steelyard.cli._options import (
 )
 from steelyard.cli._print import console, print_lines
 from steelyard.errors import UsageError
-from steelyard.figures import FIGURE_ENDINGS, check_figure_file, figure_named
 from steelyard.pages import RESULT_ENDINGS, check_file, write_result
+from steelyard.settings import FIGURE_ENDINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,8 +142,8 @@ OUTPUTS: Mapping[tuple[bool, bool], Output] = {
 def check_drawing(kind: type[Any], figure: str | None, out: Path | None) -> bool:
     """Return whether a figure is requested. Reject an unknown figure or one that cannot be written."""
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
-        figure_named(figure, kind.figure_names(), result=kind.__name__)
-        check_figure_file(out)
+        figures.figure_named(figure, kind.figure_names(), result=kind.__name__)
+        figures.check_figure_file(out)
         check_file(out)
         return True
     if figure is not None:

@@ -17,7 +17,6 @@ from ._cells import (
 from ._distributions import StripValue as StripValue, histogram as histogram, strip as strip
 from ._dots import Estimate as Estimate, dots as dots
 from ._figure import (
-    FIGURE_ENDINGS as FIGURE_ENDINGS,
     STYLE as STYLE,
     Figure as Figure,
     check_figure_file as check_figure_file,

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from steelyard.errors import MissingExtraError, UnknownNameError, UsageError
 from steelyard.plain_text import clean
+from steelyard.settings import FIGURE_ENDINGS
 
 HATCH_ID = "\0"
 """Placeholder for the id of the figure's hatch until the figure is written; texts never contain this character."""
@@ -40,7 +41,6 @@ _WIDTH = {char: width for chars, width in _WIDTHS.items() for char in chars}
 _LOWER_OR_DIGIT, _CAPITAL, _OTHER, _WIDE = 0.64, 0.79, 0.85, 1.1
 
 
-FIGURE_ENDINGS = (".svg", ".png")
 PNG_ZOOM = 2
 """Pixels of a PNG for each unit of the figure, so that it is sharp on a slide."""
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.errors import MissingExtraError, UsageError
-from steelyard.figures import FIGURE_ENDINGS
 from steelyard.records import FORMULA_SIGNS, Redaction
+from steelyard.settings import FIGURE_ENDINGS
 
 if TYPE_CHECKING:
     import pandas as pd
