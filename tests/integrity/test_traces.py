@@ -19,15 +19,13 @@ FROZEN = {
 
 def test_traces_are_frozen() -> None:
     folder = Path(__file__).parent
-    frozen = {name: digest for name, digest in FROZEN.items() if (folder / name).exists()}
-    assert {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in frozen} == frozen
-    assert len(frozen) == len(FROZEN) - (not HELD_OUT)
+    assert {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FROZEN} == FROZEN
 
 
 def test_half_of_the_traces_are_clean() -> None:
     assert Counter(bool(trace.findings) for trace in traces.TRACES) == {True: 40, False: 40}
     assert Counter(bool(trace.findings) for trace in traces_2.TRACES) == {True: 20, False: 20}
-    assert sum(bool(trace.findings) for trace in HELD_OUT) * 2 == len(HELD_OUT)
+    assert Counter(bool(trace.findings) for trace in HELD_OUT) == {True: 20, False: 20}
 
 
 def test_every_trace_is_one_run_of_its_agent(tmp_path: Path) -> None:
