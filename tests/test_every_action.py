@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,16 @@ ACTIONS = [
     Case("arena_rescore", {"tasks": ["fix-race"]}, "arena.db"),
     Case("arena_task_add", {"files": str(SAMPLES / "arena" / "tasks.toml")}, "arena.db"),
     Case("arena_rescore", {"policy": "as-submitted"}, "arena.db"),
+    Case("arena_init", {"profile": "arena-community"}, "arena.db"),
+    Case("arena_upgrade", {}, "arena.db"),
+    Case("arena_submit_files", {"files": "new.jsonl"}, "arena.db"),
+    Case("arena_submit_runs", {"from_runs": "new-runs.jsonl", "submitter": "bo"}, "arena.db"),
+    Case("arena_notify", {"targets": "targets.toml", "once": True}, "arena.db"),
 ]
+NEW = {"id": "new-1", "task_id": "fix-race", "total_tokens": 9_000, "tool_calls": 4}
+NEW_RUN = {"id": "new-2", "task": "fix-race", "usage": {"total_tokens": 8_000}, "tool_calls": 3}
+TARGETS = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\nnetwork = "loopback"\nsubmitters = ["nobody"]\n'
+"""A target that wants no event that there is."""
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("arena_review_exclude", {"submission": "bee-1"}),
     ("arena_review_exclude", {"submission": "bee-1", "reason": " "}),
@@ -58,13 +68,28 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("arena_season_create", {"season": "x", "task": ["nowhere"]}),
     ("arena_rescore", {"tasks": ["nowhere"]}),
     ("arena_rescore", {"policy": "curent"}),
+    ("arena_init", {"profile": "arena-9"}),
+    ("arena_init", {"policy": "as-submitted"}),
+    ("arena_submit_files", {}),
+    ("arena_submit_runs", {"from_runs": "new-runs.jsonl", "task_map": "nowhere.toml"}),
+    ("arena_notify", {"targets": "nowhere.toml"}),
+    ("arena_notify", {"targets": "targets.toml", "since": "2999-01-01"}),
+    ("arena_notify", {"targets": "targets.toml", "poll_interval": 0.0}),
 ]
 EACH = pytest.mark.parametrize("case", ACTIONS, ids=lambda case: case.name)
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_inputs(tmp_path_factory.mktemp("actions"))
+    return write_action_inputs(tmp_path_factory.mktemp("actions"))
+
+
+def write_action_inputs(folder: Path) -> Path:
+    """Write the stores and the files of the cases."""
+    write_inputs(folder)
+    (folder / "new.jsonl").write_text(json.dumps(NEW))
+    (folder / "new-runs.jsonl").write_text(json.dumps(NEW_RUN))
+    (folder / "targets.toml").write_text(TARGETS)
     arena = sy.open_arena(store_address(folder, "arena.db"))
     arena.submit([{"id": "own-1", "task_id": "fix-race", "total_tokens": 9, "tool_calls": 1, "submitter": HOLDER}])
     arena.store.close()
@@ -73,14 +98,15 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def clock(inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # what is there is of an earlier time
-    """Every copy of a store is changed at the same time, so that all answers are equal."""
+    """Every copy of a store is changed at the same time, so that all answers are equal; files are named from there."""
+    monkeypatch.chdir(inputs)
     now = time.time_ns()
     monkeypatch.setattr("steelyard.records._times.time_ns", lambda: now)
 
 
 @pytest.fixture
-def fresh(inputs: Path, tmp_path: Path) -> Callable[[str], str]:
-    """A copy of a store, by its name: its address."""
+def fresh(inputs: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """A copy of a store, by its name: its address. Answers with the address are about one and the same copy."""
 
     def copy(name: str) -> str:
         place = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -88,7 +114,8 @@ def fresh(inputs: Path, tmp_path: Path) -> Callable[[str], str]:
         shutil.copy(inputs / name, place / name)
         return store_address(place, name)
 
-    return copy
+    case = request.node.callspec.params.get("case") if hasattr(request.node, "callspec") else None
+    return cache(copy) if case is not None and case.declared.takes == "address" else copy
 
 
 def named(question: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -100,6 +127,7 @@ def named(question: str, options: dict[str, Any]) -> dict[str, Any]:
 def words(question: str, options: dict[str, Any], address: str) -> list[str]:
     """The command line."""
     declared, line, flags = question_named(question), [], ["--store", address]
+    command = [word for word in declared.command.split() if not word.startswith("{")]
     for name, value in named(question, options).items():
         option = declared.options.declared[name]
         texts = value if isinstance(value, list) else [value]
@@ -108,11 +136,14 @@ def words(question: str, options: dict[str, Any], address: str) -> list[str]:
         else:
             flag = f"--{(option.flag or name).replace('_', '-')}"
             flags += [word for text in texts for word in ([flag] if text is True else [flag, str(text)])]
-    return [*declared.command.split(), *line, *flags]
+    return [*command, *line, *flags]
 
 
 def acted(question: str, options: dict[str, Any], source: Any) -> Answer:  # Any: an arena, or its address
-    answer = question_named(question).function(source, **named(question, options))
+    declared = question_named(question)
+    answer = declared.function(source, **named(question, options))
+    if declared.is_stream:
+        (answer,) = answer
     assert isinstance(answer, Answer)
     return answer
 
@@ -135,13 +166,15 @@ def test_action_answers_the_same_on_every_surface(
     line = words(case.question, case.options, fresh(source))
     shown = printed(*line, monkeypatch=monkeypatch).rstrip("\n")
     assert shown == answer.text(80)
-    if not case.is_remote:
+    declared = case.declared
+    if not case.is_remote and not declared.sends:
         return
     arena = sy.open_arena(fresh(source))
     token = sy.create_token(HOLDER, scopes=["admin"], store=arena).token
-    declared = case.declared
     with serving(ArenaSource(arena), ServeOptions(write=True)) as served:
         assert acted(case.question, case.options, sy.connect(served.address, token=token)) == answer
+    if not case.is_remote:
+        return
     arena = sy.open_arena(fresh(source))
     token = sy.create_token(HOLDER, scopes=[declared.scope or ""], store=arena).token
     with serving(ArenaSource(arena), ServeOptions(write=True)) as served:
@@ -158,9 +191,9 @@ def lasting(shape: Any) -> Any:  # Any: JSON values
     """The JSON without what says whether this call changed it."""
     if isinstance(shape, dict):
         return {
-            name: lasting(value)
+            name: "known" if value == "accepted" else lasting(value)
             for name, value in shape.items()
-            if name not in ("changed", "is_new", "new", "replaces")
+            if name not in ("changed", "is_new", "new", "replaces", "settled")
         }
     return [lasting(value) for value in shape] if isinstance(shape, list) else shape
 
@@ -181,8 +214,9 @@ def test_action_done_again_changes_nothing(case: Case, fresh: Callable[[str], st
 def test_answer_of_an_action_is_read_from_its_own_json(case: Case, fresh: Callable[[str], str]) -> None:
     answer = acted(case.question, case.options, fresh(case.source or ""))
     assert read_answer(type(answer), json.loads(json.dumps(answer.to_dict()))) == answer
-    (row, *_) = answer.to_dicts()
-    assert all(isinstance(value, (str, int, float, bool, type(None))) for value in row.values())
+    rows = answer.to_dicts()
+    assert rows or case.question == "arena_upgrade"  # which has nothing to do
+    assert all(isinstance(value, (str, int, float, bool, type(None))) for row in rows for value in row.values())
 
 
 @pytest.mark.parametrize(("question", "options"), WRONG, ids=str)

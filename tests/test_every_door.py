@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.prices import cost_of, open_price_table
-from steelyard.questions import TaskFiles, init_arena, open_arena, submit_runs
-from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
+from steelyard.questions import TaskFiles, init_arena, open_arena
 from steelyard.questions._run_input import Reading, RecordReader
+from steelyard.questions.arena.submit_runs import FromRuns, arena_submit_runs, submissions_from_runs
 from steelyard.questions.read import RunReading
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.sources import usage_of
@@ -154,10 +154,10 @@ def test_a_record_without_an_id_in_two_files_is_two_submissions(tmp_path: Path) 
     arena.add_task(Task(id="t"))
     first = write(tmp_path / "first.jsonl", [NAMELESS])
     second = write(tmp_path / "second.jsonl", [NAMELESS, {**NAMELESS, "agent": "other"}])
-    done = submit_runs(arena, [first, second])
+    done = arena_submit_runs(arena, [first, second])
     assert [receipt.status for receipt in done.receipts] == ["accepted"] * 3
     assert {receipt.submission_id for receipt in done.receipts} == set(by_read([first, second]))
-    again = submit_runs(arena, [write(tmp_path / "both.jsonl", [NAMELESS, NAMELESS])])
+    again = arena_submit_runs(arena, [write(tmp_path / "both.jsonl", [NAMELESS, NAMELESS])])
     assert "accepted" not in {receipt.status for receipt in again.receipts}  # the same two runs, in one file
 
 

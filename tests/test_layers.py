@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
         "store",
         "sandbox",
     },
-    "cli": {"server", "questions", "arena", "pages", "records", "sources", "prices", "demo", "figures", "runner"},
+    "cli": {"server", "questions", "pages", "records", "sources", "demo", "figures", "runner"},
     "server": {"questions", "arena", "pages", "records", "profiles"},
     "client": {"questions", "arena", "records"},
     "__main__": {"cli"},

@@ -32,10 +32,10 @@ def test_exports_are_those_of_lazy_loader(stub: Path) -> None:
 
 
 NEEDS_MORE = {
+    "arena_upgrade": "a store of an earlier version",
     "connect": "a server",
     "list_tokens": "a token, which the example of create_token has",
     "revoke_token": "a token, which the example of create_token has",
-    "upgrade_arena": "a store of an earlier version",
 }
 """Functions whose examples stand elsewhere, and what they would need."""
 

@@ -10,9 +10,9 @@ from .questions import (
     TaskFiles as TaskFiles,
     init_arena as init_arena,
     open_arena as open_arena,
-    upgrade_arena as upgrade_arena,
 )
 from .questions._transcripts import steps as steps
+from .questions.arena.upgrade import arena_upgrade as arena_upgrade
 from .questions.compare import CompareOptions as CompareOptions, compare as compare
 from .questions.completeness import CompletenessOptions as CompletenessOptions, completeness as completeness
 from .questions.explain import ExplainOptions as ExplainOptions, explain as explain

@@ -22,6 +22,8 @@ from commands import Done, steelyard
 from steelyard.cli import run
 from steelyard.cli.arena import arena as arena_app
 from steelyard.profiles import profile_text
+from steelyard.questions import read_answer
+from steelyard.questions.arena.watch import ArenaEvents, arena_watch
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "arena"
 
@@ -481,6 +483,31 @@ def test_notify_prints_a_line_a_round_for_scripts_that_follow_it(
     assert [json.loads(line)["failed"] for line in lines] == [2, 0, 0]
 
 
+@pytest.mark.parametrize("flags", [[], ["--json"], ["--csv"]], ids=str)
+def test_watch_prints_what_polls_find(
+    filled: tuple[str, str], flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena, numbers = sy.open_arena(filled[1]), iter(range(9))
+
+    def sleep(_seconds: float) -> None:
+        arena.submit([{"id": f"seen-{next(numbers)}", "task_id": "fix-race", "total_tokens": 9, "tool_calls": 1}])
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert run(["arena", "watch", "--max-polls", "3", *flags, *filled]) == 0
+    shown = capsys.readouterr().out
+    watched = list(arena_watch(filled[1], max_polls=3))
+    events = [event for found in watched for event in found.events]
+    assert {event.submission_id for event in events} >= {"seen-2", "seen-3"}
+    if flags == ["--json"]:
+        assert [type(read_answer(ArenaEvents, json.loads(line))) for line in shown.splitlines()] == [ArenaEvents] * 2
+    elif flags == ["--csv"]:
+        lines = shown.splitlines()
+        assert [line.startswith("event_id,") for line in lines] == [True] + [False] * (len(lines) - 1)
+    for name in ("seen-0", "seen-1"):
+        assert name in shown
+    arena.store.close()
+
+
 def test_notify_sends_the_past_unless_it_is_told_since_when(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -495,7 +522,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     assert run([*notify, "--since", now]) == 0
     told = capsys.readouterr()
     assert told.out == "0 sent, 0 failed, 0 waiting.\n"
-    assert told.err == f"discarded 7 events before {now}\n"
+    assert told.err == "warning: discarded 7 older events [events_discarded]\n"
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclopts import App
 
 import steelyard as sy
 from arena_makers import make_arena
 from steelyard.arena import Receipt
-from steelyard.cli import build_app
-from steelyard.questions import is_question
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected
 from steelyard.store import Store
@@ -105,79 +101,3 @@ def test_unknown_options_of_an_arena_name_what_has_them(store: Store) -> None:
             call()
         assert "arena_" not in str(caught.value)
     arena.store.close()
-
-
-ALIASES = {"files": "paths", "submission": "submission_id", "task": "tasks", "as": "by"}
-"""Arguments that stand without a name on the command line, and one that may be repeated there."""
-BY_COMMAND: dict[str, tuple[str, ...]] = {
-    "task add": ("add_tasks",),
-    "task list": ("tasks",),
-    "task show": ("task",),
-    "submit": ("submit_files", "submit_runs"),
-    "notify": ("notifier",),
-    "user add": ("add_user",),
-    "review list": ("outliers",),
-    "review accept": ("review",),
-    "review exclude": ("review",),
-    "review reinstate": ("review",),
-    "rating assign": ("assign_reviewers",),
-    "rating add": ("add_rating",),
-    "model fit": ("fit_models",),
-    "model abilities": ("abilities",),
-    "model predict": ("predict",),
-    "model correctness": ("correctness",),
-    "model weights": ("weights",),
-    "season create": ("create_season",),
-}
-"""The methods that a command stands for, where they have other names than it."""
-OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
-SURFACE = {"store", "json", "csv", "no_csv_escape", "out", "figure", "allow_rejected", "quiet"}
-"""Which store it is, and how a command prints and ends."""
-OF_THE_COMMAND = {
-    "submit": {"from_runs"},  # chooses the method
-    "notify": {"once", "poll_interval"},  # how often it calls `send`
-    "watch": {"max_polls", "poll_interval"},  # how often it calls `look`
-}
-
-
-def arena_commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, App]]:
-    for name in app:
-        if not name.startswith("-"):
-            yield from arena_commands(app[name], (*words, name))
-    if words and app.default_command is not None:
-        yield " ".join(words), app
-
-
-def options_of(command: str, app: App) -> dict[str, object]:
-    """The options of a command with their defaults; MISSING where one must be given."""
-    options = {}
-    for argument in app.assemble_argument_collection(parse_docstring=False):
-        if argument.children:  # a class of options; its fields follow
-            continue
-        name = argument.name.removeprefix("--").replace("-", "_").lower()
-        if argument.parameter.parse is not False and name not in SURFACE | OF_THE_COMMAND.get(command, set()):
-            empty = argument.field_info.default is argument.field_info.empty
-            options[name] = inspect.Parameter.empty if empty else argument.field_info.default
-    return options
-
-
-WRITTEN = [
-    (command, app)
-    for command, app in arena_commands(build_app()["arena"])
-    if not is_question(f"arena_{command.replace(' ', '_').replace('-', '_')}")  # derived like its method
-]
-
-
-@pytest.mark.parametrize(("command", "app"), WRITTEN)
-def test_every_command_of_the_arena_is_a_method_with_its_options_and_defaults(command: str, app: App) -> None:
-    if command in OPENING:
-        called = [OPENING[command]]
-    else:
-        called = [getattr(sy.Arena, name) for name in BY_COMMAND.get(command, (command.replace("-", "_"),))]
-    given = [inspect.signature(each).parameters for each in called]
-    for name, default in options_of(command, app).items():
-        keywords = {name, ALIASES.get(name, name)}
-        own = [parameters[word].default for parameters in given for word in keywords & set(parameters)]
-        assert own, f"--{name} of arena {command} is no keyword"
-        if default not in (None, inspect.Parameter.empty):
-            assert default in own

@@ -10,7 +10,8 @@ import pytest
 from arena_makers import make_arena
 from steelyard.arena import Receipt
 from steelyard.errors import InputError, PermissionDeniedError, TaskExistsError, UsageError
-from steelyard.questions import Arena as LocalArena, Intake, add_task_from, refusal_status, submit_runs
+from steelyard.questions import Arena as LocalArena, Intake, add_task_from, refusal_status
+from steelyard.questions.arena.submit_runs import arena_submit_runs
 from steelyard.questions.arena.withdraw import WithdrawOptions, check_submitter
 from steelyard.records import Rejected, encode_run
 from steelyard.store import Store
@@ -72,7 +73,7 @@ def test_a_run_is_the_submission_that_its_file_would_be(store: Store, tmp_path: 
     again = Intake(arena, "runs").take(list(enumerate(lines, 1)))
     assert [outcome.status for outcome in again if isinstance(outcome, Receipt)] == ["known"] * 3
     (tmp_path / "runs.jsonl").write_bytes(b"\n".join(lines))
-    done = submit_runs(arena, [tmp_path / "runs.jsonl"])
+    done = arena_submit_runs(arena, [tmp_path / "runs.jsonl"])
     assert [receipt.status for receipt in done.receipts] == ["known"] * 3
 
 

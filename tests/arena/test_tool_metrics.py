@@ -9,9 +9,9 @@ import pytest
 from steelyard.arena import Arena, Receipt, create_arena, read_rules
 from steelyard.errors import UnknownNameError, UsageError
 from steelyard.profiles import load_profile
-from steelyard.questions import submit_runs
 from steelyard.questions.arena.agent import arena_agent
 from steelyard.questions.arena.rescore import arena_rescore
+from steelyard.questions.arena.submit_runs import arena_submit_runs
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Rejected, Run, Usage, encode_run
 from steelyard.store import Store
@@ -101,7 +101,7 @@ def test_the_share_of_cache_hits_is_ready_to_be_named(store: Store, tmp_path: Pa
     usage = Usage(input_tokens=10, cache_read_tokens=30, output_tokens=5)
     run = Run(id="r1", task="t", agent="ant", usage=usage, tool_calls=2)
     (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
-    assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
+    assert arena_submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
     (told,) = arena_agent(arena, "ant").submissions
     assert told.metrics["cache_hit_rate"].value == 0.75  # 30 of 40
 
@@ -110,7 +110,7 @@ def test_runs_bring_the_facts_that_their_tool_s_metrics_need(arena: Arena, tmp_p
     usage = Usage(input_tokens=10, output_tokens=5)
     run = Run(id="r1", task="t", agent="ant", usage=usage, tool_calls=2, cost_usd=0.25)
     (tmp_path / "runs.jsonl").write_bytes(encode_run(run) + b"\n")
-    assert submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
+    assert arena_submit_runs(arena, [tmp_path / "runs.jsonl"]).rejected == ()
     told = {row.submission_id: row for row in arena_agent(arena, "ant").submissions}
     assert told["r1"].metrics["cost_usd"].value == 0.25
-    assert submit_runs(arena, [tmp_path / "runs.jsonl"]).receipts[0].status == "known"
+    assert arena_submit_runs(arena, [tmp_path / "runs.jsonl"]).receipts[0].status == "known"

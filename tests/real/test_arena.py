@@ -9,7 +9,7 @@ import pytest
 from arena_makers import make_arena
 from steelyard.arena import LocatedSubmission, Receipt
 from steelyard.prices import open_price_table
-from steelyard.questions._arena_runs import FromRuns, submissions_from_runs
+from steelyard.questions.arena.submit_runs import FromRuns, submissions_from_runs
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.records import Task
 from steelyard.store import open_store

@@ -33,12 +33,7 @@ from steelyard.records import Rejected
 from steelyard.server import ServeOptions
 
 LOCAL_ALONE = {
-    *(
-        "settings",
-        "notifier",
-        "season_verify",
-        "watch",
-    ),
+    "season_verify",
     *("policy", "read", "refresh", "rules", "tasks", "decide", "rescore_tasks"),
 }
 """What only whoever keeps the store has."""

@@ -181,7 +181,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     made = [random_submission(rng, f"s-{number:03}", "a/b c", number) for number in range(250)]
     (folder / "made.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in made))
     arena_task_add(arena, [folder / "tasks.json"])
-    questions.submit_files(arena, [folder / "made.jsonl"])
+    arena.submit_files([folder / "made.jsonl"])
     with serving(ArenaSource(arena), ServeOptions(root_path="/dashboard")) as served:
         yield served
 

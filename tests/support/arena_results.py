@@ -15,12 +15,14 @@ from steelyard.questions.arena.bias import arena_bias
 from steelyard.questions.arena.changes import arena_changes
 from steelyard.questions.arena.compare_profiles import arena_compare_profiles
 from steelyard.questions.arena.history import arena_history
+from steelyard.questions.arena.init import arena_init
 from steelyard.questions.arena.leaderboard import arena_leaderboard
 from steelyard.questions.arena.model_abilities import arena_model_abilities
 from steelyard.questions.arena.model_correctness import arena_model_correctness
 from steelyard.questions.arena.model_fit import arena_model_fit
 from steelyard.questions.arena.model_predict import arena_model_predict
 from steelyard.questions.arena.model_weights import arena_model_weights
+from steelyard.questions.arena.notify import arena_notify
 from steelyard.questions.arena.rating_add import arena_rating_add
 from steelyard.questions.arena.rating_assign import arena_rating_assign
 from steelyard.questions.arena.rating_list import arena_rating_list
@@ -31,12 +33,15 @@ from steelyard.questions.arena.review_list import arena_review_list
 from steelyard.questions.arena.review_log import arena_review_log
 from steelyard.questions.arena.season_create import arena_season_create
 from steelyard.questions.arena.show import arena_show
+from steelyard.questions.arena.submit_files import arena_submit_files
 from steelyard.questions.arena.task_add import arena_task_add
 from steelyard.questions.arena.task_leaderboard import arena_task_leaderboard
 from steelyard.questions.arena.task_list import arena_task_list
 from steelyard.questions.arena.task_show import arena_task_show
+from steelyard.questions.arena.upgrade import arena_upgrade
 from steelyard.questions.arena.user_add import arena_user_add
 from steelyard.questions.arena.user_list import arena_user_list
+from steelyard.questions.arena.watch import arena_watch
 from steelyard.questions.token import create_token, list_tokens
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "arena"
@@ -46,13 +51,13 @@ def filled(folder: Path) -> Arena:
     """An arena with the tasks and the submissions of the samples."""
     arena = questions.init_arena(f"sqlite:///{folder}/arena.db")
     arena_task_add(arena, [SAMPLES / "tasks.toml"])
-    questions.submit_files(arena, [SAMPLES / "submissions.jsonl"])
+    arena_submit_files(arena, [SAMPLES / "submissions.jsonl"])
     return arena
 
 
 def submitted(folder: Path) -> Answer:
     (folder / "more.jsonl").write_text('{"id": "x", "task_id": "nowhere", "total_tokens": 1, "tool_calls": 1}\n')
-    return questions.submit_files(filled(folder), [SAMPLES / "submissions.jsonl", folder / "more.jsonl"])
+    return arena_submit_files(filled(folder), [SAMPLES / "submissions.jsonl", folder / "more.jsonl"])
 
 
 def tokens(folder: Path) -> Answer:
@@ -120,17 +125,26 @@ def notified(folder: Path) -> Answer:
     """A round whose target does not respond."""
     target = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\nnetwork = "loopback"\n'
     (folder / "targets.toml").write_text(target, encoding="utf-8")
-    return questions.notifier(filled(folder), folder / "targets.toml").send_due()
+    return next(arena_notify(filled(folder), targets=folder / "targets.toml"))
+
+
+def watched(folder: Path) -> Answer:
+    """What a poll finds after a submission."""
+    arena = filled(folder)
+    polls = arena_watch(arena)
+    arena.submit([{"id": "seen", "task_id": "fix-race", "total_tokens": 17_000, "tool_calls": 11}])
+    return next(polls)
 
 
 ARENA_RESULTS: dict[str, Callable[[Path], Answer]] = {
-    "ArenaSettings": lambda folder: questions.arena_settings(filled(folder)),
-    "StoreUpgrade": lambda folder: questions.upgrade_arena(filled(folder).store.address),
+    "ArenaSettings": lambda folder: arena_init(f"sqlite:///{folder}/arena.db"),
+    "StoreUpgrade": lambda folder: arena_upgrade(filled(folder).store.address),
     "AddedTasks": lambda folder: arena_task_add(filled(folder), [SAMPLES / "tasks.toml"]),
     "TaskList": lambda folder: arena_task_list(filled(folder)),
     "TaskDetails": lambda folder: arena_task_show(filled(folder), "fix-race"),
     "SubmitResult": submitted,
     "SendingRound": notified,
+    "ArenaEvents": watched,
     "ReviewedSubmission": lambda folder: arena_review_exclude(filled(folder), "odd-1", by="ada", reason="odd"),
     "RescoreResult": lambda folder: arena_rescore(filled(folder)),
     "TaskLeaderboard": lambda folder: arena_task_leaderboard(filled(folder), "fix-race"),

@@ -53,7 +53,7 @@ class Case:
     def inputs(self, folder: Path) -> list[Path | str]:
         if self.source is None:
             return []
-        return [store_address(folder, self.source) if self.declared.takes == "store" else folder / self.source]
+        return [store_address(folder, self.source) if self.declared.has_store_option else folder / self.source]
 
     def ask(self, *source: object) -> Answer:
         answer = self.declared.function(*source, **self.options)
@@ -62,7 +62,7 @@ class Case:
 
     def words(self, folder: Path) -> list[str]:
         """The command line."""
-        store = ["--store"] if self.declared.takes == "store" else []
+        store = ["--store"] if self.declared.has_store_option else []
         command = [word.format_map(self.options) for word in self.declared.command.split()]
         inputs = list(map(str, self.inputs(folder)))
         words = [*command, *store, *([] if self.declared.input_last else inputs)]

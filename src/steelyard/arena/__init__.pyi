@@ -82,7 +82,11 @@ from .ingest._tasks import (
     find_tasks as find_tasks,
     load_tasks as load_tasks,
 )
-from .notifications._delivery import notify_once as notify_once, skip_before as skip_before
+from .notifications._delivery import (
+    Deliveries as Deliveries,
+    notify_once as notify_once,
+    skip_before as skip_before,
+)
 from .notifications._targets import read_targets as read_targets
 from .scoring._fitted_models import read_weights as read_weights
 from .scoring._review_log import read_reviews as read_reviews

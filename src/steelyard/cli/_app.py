@@ -47,9 +47,12 @@ def _command(name: str, module: str) -> Any:  # Any: a function or an app
     return cli.command_named(name)
 
 
-def add_question(app: App, name: str, **placement: Any) -> None:  # Any: group and sort key
-    """Add the command of a question below another command, such as `arena history`; it is imported when it runs."""
-    word = name.partition(f"{app.name[0]}_")[2].replace("_", "-")
+def add_question(app: App, name: str, *, word: str = "", **placement: Any) -> None:  # Any: group and sort key
+    """Add the command of a question below another command, such as `arena history`; it is imported when it runs.
+
+    `word` is its name there (default: the rest of the question's name).
+    """
+    word = word or name.partition(f"{app.name[0]}_")[2].replace("_", "-")
     app.command(
         f"steelyard.cli._question_commands:{name}", name=word, help=questions.question_summary(name), **placement
     )

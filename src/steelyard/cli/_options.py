@@ -69,13 +69,6 @@ def _from_zero(_type: object, value: int | None) -> None:
         raise ValueError("must be 0 or more")
 
 
-def _above_zero(_type: object, value: float | None) -> None:
-    if value is not None and not 0 < value <= MAX_WAIT_SECONDS:
-        raise ValueError(f"must be more than 0 and at most {MAX_WAIT_SECONDS:,} seconds (one year)")
-
-
-MAX_WAIT_SECONDS = 365 * 24 * 3600
-
 OnePath = Annotated[Path, Parameter(converter=_path)]
 Paths = Annotated[list[Path], Parameter(converter=_paths, negative="")]
 PathsOrStores = Annotated[list[Path | str], Parameter(converter=_paths_or_stores, negative="")]
@@ -83,13 +76,8 @@ PathOrStore = Annotated[Path | str, Parameter(converter=_path_or_store)]
 Whole = Annotated[int, Parameter(converter=_whole)]
 FromOne = Annotated[Whole, Parameter(validator=_from_one)]
 FromZero = Annotated[Whole, Parameter(validator=_from_zero)]
-Seconds = Annotated[float, Parameter(validator=_above_zero)]
 
-ProfileOption = Annotated[
-    str, Parameter(help="Scoring profile: a built-in name (see: steelyard profiles) or a TOML file.")
-]
 StoreOption = Annotated[str, Parameter(help="Store URL: sqlite:///FILE, postgresql://USER@HOST/NAME.")]
-PricesOption = Annotated[str, Parameter(help="Price table: a built-in name (see: steelyard prices) or a TOML file.")]
 AllowRejected = Annotated[bool, Parameter(help="Exit 0 even if some records were rejected.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
@@ -128,6 +116,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     ProfileName | None: str | None,
     EngineName: str,
     Runs | None: PathsOrStores | None,
+    Path: OnePath,
     Path | None: OnePath | None,
     Count | None: FromOne | None,
     int: Whole,

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from steelyard.cli._options import OnePath, PathOrStore, PathsOrStores, StoreOption, option_parameter, typed_options
 from steelyard.cli._output import OUTPUT, OUTPUTS, Output, print_written, save_result
-from steelyard.cli._print import console, print_findings, print_pieces, print_text, reading_progress
+from steelyard.cli._print import console, print_findings, print_pieces, print_text, progress_bar
 from steelyard.errors import UsageError
 from steelyard.pages import check_file, csv_text, writing
+from steelyard.plain_text import clean, visible_json
 from steelyard.questions import Option, Question, command_text, is_question, question_named, reporting
 from steelyard.settings import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from steelyard.questions import Answer
+    from steelyard.questions import Answer, Progress
 
 TypedOption = tuple[Option, Any]  # Any: a type
 """An option with its type on the command line."""
@@ -68,11 +72,16 @@ class Variants:
             if declared is not None:
                 options[name] = _single(name, value) if declared.annotation == "str" else value
             elif selector is None:
-                needed = self._labels(name)
-                raise UsageError(f"{_flag(name)} requires {needed}", hint=f"add {needed} or remove {_flag(name)}")
+                needed, label = self._labels(name), self._label(name)
+                raise UsageError(f"{label} requires {needed}", hint=f"add {needed} or remove {label}")
             elif name != selector:
-                message = f"{_flag(name)} cannot be combined with {self._label(selector)}"
-                raise UsageError(message, hint=f"remove {_flag(name)}")
+                label = self._label(name)
+                message = f"{label} cannot be combined with {self._label(selector)}"
+                raise UsageError(message, hint=f"remove {label}")
+        for name, declared in question.options.declared.items():
+            if declared.is_required and name not in options:
+                others = " or ".join(map(self._label, self._variants))
+                raise UsageError(f"missing {self._label(name)} or {others}", hint=f"add {self._label(name)}")
         return question, options
 
     def _is_kept(self, name: str) -> bool:
@@ -88,6 +97,7 @@ class Variants:
         """Return the help of an option, with the parameters that it requires."""
         if name in self._question.options.declared:
             is_alone = not any(name in variant.options.declared for variant in self._variants.values())
+            is_alone = is_alone and not _is_place(self._question, name)
             text = _text(self._question, name)
             return f"Without {self._label(next(iter(self._variants)))}: {_lower(text)}" if is_alone else text
         own = {selector: variant for selector, variant in self._variants.items() if name in variant.options.declared}
@@ -105,8 +115,8 @@ class Variants:
         own = [selector for selector, variant in self._variants.items() if name in variant.options.declared]
         return " or ".join(map(self._label, own))
 
-    def _label(self, selector: str) -> str:
-        return selector.upper() if _is_place(self._variants[selector], selector) else _flag(selector)
+    def _label(self, name: str) -> str:
+        return name.upper() if any(_is_place(question, name) for question in self.questions) else _flag(name)
 
 
 def _is_place(question: Question, name: str) -> bool:
@@ -130,7 +140,7 @@ def _flag(name: str) -> str:
 
 
 def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]  # an abbreviation stays
 
 
 def _single(name: str, value: Any) -> Any:  # Any: as above
@@ -168,8 +178,8 @@ def command_named(name: str) -> Callable[..., int]:
     ) -> int:
         if question.file and not (output.json or output.csv or output.out):
             output = replace(output, out=Path(question.file))
-        source = options.pop("store", DEFAULT_STORE) if question.takes == "store" else None
-        is_reading = question.takes not in ("nothing", "store")
+        source = options.pop("store", DEFAULT_STORE) if question.has_store_option else None
+        is_reading = question.takes != "nothing" and not question.has_store_option
         if is_reading:
             given = given[-1:] + given[:-1] if question.input_last else given
             source, given = (given or [None])[0] or None, given[1:]
@@ -180,8 +190,10 @@ def command_named(name: str) -> Callable[..., int]:
         output.check_answer(asked.answer)
         if summary is not None:
             check_file(summary)
-        with reading_progress(shown=is_reading and not output.quiet) as progress, reporting(progress):
+        with _progress(asked, shown=not output.quiet) as progress, reporting(progress):
             answer = asked.ask(source, asked.options(*given, **options))
+        if asked.is_stream:
+            return _deliver_stream(answer, output)
         status = answer.exit_status or output.status(answer.rejected_count, useless=answer.is_empty)
         answer = answer.ended(status)
         if summary is not None:
@@ -201,10 +213,23 @@ def command_named(name: str) -> Callable[..., int]:
     return command
 
 
+def _progress(question: Question, *, shown: bool) -> AbstractContextManager[Progress | None]:
+    """Return what shows the progress: a bar that counts records, or a line per step of changing a store."""
+    if question.takes == "address":
+        return nullcontext(_print_step if shown else None)
+    if question.sends:
+        return progress_bar(shown=shown, doing="submitting", noun=question.sends)
+    return progress_bar(shown=shown and not question.has_store_option, doing="reading", noun="runs")
+
+
+def _print_step(step: str, _count: int) -> None:
+    console(stderr=True).print(clean(step))
+
+
 def _parameters(question: Question, variants: Variants) -> list[inspect.Parameter]:
     needed, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = []
-    if question.takes == "store":
+    if question.has_store_option:
         parameters.append(inspect.Parameter("store", named, annotation=StoreOption, default=DEFAULT_STORE))
     elif question.takes != "nothing":
         kind: Any = PathOrStore if question.takes == "file" else PathsOrStores  # Any: types
@@ -248,6 +273,27 @@ def _examples(question: Question) -> list[str]:
         given = {flags.get(name, name): value for name, value in given.items()}
         lines.append(f"Example: {command_text(command, words, given)}")
     return lines
+
+
+def _deliver_stream(answers: Iterator[Answer], output: Output) -> int:
+    """Deliver answers as they come: JSON as one line each, CSV with one header, and the file again each time."""
+    status = 0
+    for number, answer in enumerate(answers):
+        status, text = answer.exit_status, ""
+        if output.json:
+            text = visible_json(msgspec.json.encode(answer.to_dict()).decode()) + "\n"
+        elif output.csv:
+            text = csv_text(answer.to_dicts(), raw=output.no_csv_escape)
+            text = text.partition("\n")[2] if number else text
+        if output.json or output.csv:
+            save_result(answer, output.figure_name, output.out, no_csv_escape=output.no_csv_escape)
+            print_text(text)
+        elif not (number and answer.is_idle):
+            deliver(answer, output)
+        if not output.quiet:
+            print_findings(answer.findings, whole_off_terminal=True)
+        sys.stdout.flush()
+    return status
 
 
 def deliver(answer: Answer, output: Output, *, everything: bool = False) -> None:

@@ -14,7 +14,7 @@ from steelyard.arena import Receipt
 from steelyard.client._transport import Transport
 from steelyard.errors import InputError, RequestError, UsageError
 from steelyard.option_names import option
-from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer, submit_files, submit_runs
+from steelyard.questions import ArenaMethods, Options, Question, option_texts, read_answer
 from steelyard.records import (
     DecodeError,
     Rejected,
@@ -58,11 +58,10 @@ class RemoteArena(ArenaMethods):
     def __repr__(self) -> str:
         return f"RemoteArena({self._server.url!r})"
 
-    submit_files = submit_files
-    submit_runs = submit_runs
-
     def ask(self, question: Question, options: Options) -> Any:  # Any: each question has its own answer
         """Return the server's answer to a question: `sy.measure(sy.connect(url), by="tier")`."""
+        if question.sends:
+            return question.compute(self, options)
         if not question.path:
             raise UsageError(f"{question.name} is not available on a server")
         path, stated = question.path, {}

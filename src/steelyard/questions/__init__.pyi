@@ -1,14 +1,4 @@
 from ._answer import Answer as Answer, Rows as Rows, answer_schemas as answer_schemas, read_answer as read_answer
-from ._arena import (
-    AppliedMigration as AppliedMigration,
-    FileProgress as FileProgress,
-    Notifier as Notifier,
-    arena_settings as arena_settings,
-    notifier as notifier,
-    submit_files as submit_files,
-    upgrade_arena as upgrade_arena,
-    watch_arena as watch_arena,
-)
 from ._arena_object import Arena as Arena, init_arena as init_arena, open_arena as open_arena
 from ._arena_requests import (
     Intake as Intake,
@@ -16,7 +6,6 @@ from ._arena_requests import (
     add_task_from as add_task_from,
     refusal_status as refusal_status,
 )
-from ._arena_runs import submit_runs as submit_runs
 from ._figure_options import MeasureOptions as MeasureOptions, RankOptions as RankOptions
 from ._options import (
     Count as Count,

@@ -238,6 +238,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema_versio
         """Exit status of the command, apart from rejected records."""
         return 0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether an answer of a stream reports nothing new, so that its page is not printed again."""
+        return False
+
     def ended(self, status: int) -> Self:  # noqa: ARG002 # for answers that contain it
         """Return the answer of a command that exits with this status."""
         return self

@@ -1,7 +1,7 @@
 """The arena as an object: the commands of `steelyard arena` as its methods.
 
 `sy.connect` returns an object with the same methods for an arena on a server; a test compares the two. Methods for the
-owner of the store (`compare_profiles`, `season_verify`, `watch`, `notifier`) exist only here.
+owner of the store (`compare_profiles`, `season_verify`, `watch`, `notify`) work only here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard import arena
 from steelyard.arena import DEFAULT_PROFILE
-from steelyard.questions import _arena, _arena_runs
+from steelyard.questions import _arena
 from steelyard.questions._question import ArenaMethods
 from steelyard.questions.arena.season_verify import Verification, verify_manifest
 from steelyard.settings import DEFAULT_STORE
@@ -18,13 +18,6 @@ from steelyard.settings import DEFAULT_STORE
 
 class Arena(ArenaMethods, arena.Arena):
     """Arena in a store opened by this process."""
-
-    # Commands take the arena as their first argument, so they are methods.
-    settings = _arena.arena_settings
-    submit_files = _arena.submit_files
-    submit_runs = _arena_runs.submit_runs
-    notifier = _arena.notifier
-    watch = _arena.watch_arena
 
     def season_verify(self, manifest: Path | str) -> Verification:
         """Verify a manifest file against this arena."""

@@ -11,7 +11,7 @@ from steelyard.arena import Arena, SubmissionOutcome, people_among
 from steelyard.errors import InputError, UsageError
 from steelyard.grading import folders_of
 from steelyard.prices import open_price_table
-from steelyard.questions._arena_runs import FromRuns, submission_of
+from steelyard.questions.arena.submit_runs import FromRuns, submission_of
 from steelyard.questions.arena.task_add import AddedTasks, added_tasks
 from steelyard.records import (
     JSON_ERRORS,

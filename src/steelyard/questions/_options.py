@@ -35,8 +35,11 @@ from steelyard.records import (
     moment_of,
     names_month,
 )
+from steelyard.settings import named_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from steelyard.sources import Cluster, Mapping
 
 Selections: TypeAlias = Selection | Sequence[Selection]
@@ -45,12 +48,27 @@ FilePaths: TypeAlias = Annotated[PathInput | Sequence[PathInput], "files"]
 """One file or several."""
 Count: TypeAlias = Annotated[int, "1 or more"]
 """A number of entries, 1 or more."""
+Seconds: TypeAlias = float
+"""A time to wait; see `check_seconds`."""
+MAX_WAIT_SECONDS = 365 * 24 * 3600
 Moment: TypeAlias = str | date | None
 """A date or a time."""
 MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values
 """A built-in mapping, a TOML file, or the values of a mapping."""
 ProfileName: TypeAlias = str | Profile
 """A profile, its name, or a TOML file."""
+
+
+def paths_of(files: FilePaths) -> list[Path]:
+    """Return the paths of one file or several."""
+    return [named_path(path) for path in ([files] if isinstance(files, (str, PathLike)) else files)]
+
+
+def check_seconds(value: Seconds, name: str) -> None:
+    """Reject a time that nobody waits for."""
+    if not 0 < value <= MAX_WAIT_SECONDS:
+        limits = f"more than 0 and at most {MAX_WAIT_SECONDS:,} seconds (one year)"
+        raise UsageError(f"{option(name)} must be {limits} (got {value})")
 
 
 class LabelOptions(Options):

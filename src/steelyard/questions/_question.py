@@ -272,8 +272,9 @@ OptionsT_contra = TypeVar("OptionsT_contra", contravariant=True)
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 Examples: TypeAlias = tuple[Mapping[str, object], ...]
-Takes: TypeAlias = Literal["files", "file", "logs", "store", "nothing"]
-"""Input of a question: files, one file, files or else the logs of installed agents, an arena, or none."""
+Takes: TypeAlias = Literal["files", "file", "logs", "store", "address", "nothing"]
+"""Input of a question: files, one file, files or else the logs of installed agents, an arena, the address of a store
+that it opens itself, or none."""
 IN_JSON: dict[Any, Any] = {Names: tuple[str, ...], Texts: tuple[str, ...]}  # Any: types as they are written
 """Types in a request body of option types; other types are unchanged."""
 PACKAGE, ARENA = "steelyard.questions", "arena_"
@@ -357,6 +358,8 @@ class Question:
     """Check that the owner of the token may do this (Any: the arena, the options)."""
     creates: str
     """Path of what the action creates, in which `{name}` is an option; empty if it creates no resource."""
+    sends: str
+    """Records that it reads from local files and sends to an arena here or on a server, such as `submissions`."""
     command: str
     """Its command: `run list` for `run_list`. `{name}` is an option."""
     variants: Mapping[str, str]
@@ -365,7 +368,12 @@ class Question:
     @property
     def needs_input(self) -> bool:
         """Whether it cannot be asked without an input."""
-        return self.takes in ("files", "file", "store")
+        return self.takes in ("files", "file", "store", "address")
+
+    @property
+    def has_store_option(self) -> bool:
+        """Whether its command names the input with `--store`."""
+        return self.takes in ("store", "address")
 
     @property
     def is_drawn(self) -> bool:
@@ -373,9 +381,18 @@ class Question:
         return drawing_module(self.home.__name__) is not None
 
     @cached_property
-    def answer(self) -> Any:  # Any: a type
-        """Type of the answer."""
+    def _returned(self) -> Any:  # Any: a type
         return get_type_hints(self.compute)["return"]
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it has several answers, one after another."""
+        return get_origin(self._returned) is Iterator
+
+    @property
+    def answer(self) -> Any:  # Any: a type
+        """Type of the answer, or of each answer of a stream."""
+        return get_args(self._returned)[0] if self.is_stream else self._returned
 
     @property
     def home(self) -> ModuleType:
@@ -568,11 +585,14 @@ def arena_action(
     holder: str = "",
     check_holder: Callable[[Arena, OptionsT], None] | None = None,
     creates: str = "",
+    sends: str = "",
+    command: str = "",
+    variants: Mapping[str, str] | None = None,
     examples: Examples = (),
 ) -> Callable[[Callable[[Arena, OptionsT], AnswerT]], QuestionFunction[Arena | str, P, OptionsT, AnswerT]]:
     """Make an action of a function that changes an arena: a POST route whose JSON body is the options.
 
-    An action without a `path` is available only to the owner of the store.
+    An action without a `path` is available only to the owner of the store, unless it `sends` records.
     """
 
     def decorate(compute: Callable[[Arena, OptionsT], AnswerT]) -> QuestionFunction[Arena | str, P, OptionsT, AnswerT]:
@@ -585,11 +605,22 @@ def arena_action(
             holder=holder,
             check_holder=check_holder,
             creates=creates,
+            sends=sends,
+            command=command,
+            variants=variants,
             examples=examples,
         )
         return cast("QuestionFunction[Arena | str, P, OptionsT, AnswerT]", made(compute))
 
     return decorate
+
+
+def store_action(
+    options: Callable[P, OptionsT], *, examples: Examples = ()
+) -> Callable[[Callable[[str, OptionsT], AnswerT]], QuestionFunction[str, P, OptionsT, AnswerT]]:
+    """Make an action of a function that takes the address of a store, which need not contain an arena yet."""
+    made: Any = question(options, takes="address", scope="admin", path="", examples=examples)  # Any: another protocol
+    return cast("Callable[[Callable[..., AnswerT]], QuestionFunction[str, P, OptionsT, AnswerT]]", made)
 
 
 def question(
@@ -609,6 +640,7 @@ def question(
     holder: str = "",
     check_holder: Callable[[Any, OptionsT], None] | None = None,
     creates: str = "",
+    sends: str = "",
     command: str = "",
     variants: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Input, OptionsT], AnswerT]], QuestionFunction[Input, P, OptionsT, AnswerT]]:
@@ -639,6 +671,7 @@ def question(
             holder=holder,
             check_holder=check_holder,
             creates=creates,
+            sends=sends,
             command=command or name.replace("_", " "),
             variants=variants or {},
         )
@@ -693,7 +726,7 @@ def is_question(name: str) -> bool:
     spec = importlib.util.find_spec(module_name(name))
     loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
     names = loader.get_code(module_name(name)).co_names if loader else ()
-    return "arena_action" in names or (
+    return not {"arena_action", "store_action"}.isdisjoint(names) or (
         "page" in names and not {"question", "log_question", "plain_question", "arena_question"}.isdisjoint(names)
     )
 
@@ -709,7 +742,7 @@ def _declares_command(name: str) -> bool:
     spec = importlib.util.find_spec(module_name(name))
     loader: Any = spec and spec.loader  # Any: whatever imports Python modules has their code
     constants = loader.get_code(module_name(name)).co_consts
-    return any(isinstance(each, tuple) and {"command", "path"} <= {*each} for each in constants)
+    return any(isinstance(each, tuple) and "command" in each and {"path", "scope"} & {*each} for each in constants)
 
 
 def question_summary(name: str) -> str:

@@ -10,8 +10,8 @@ import msgspec
 from steelyard.errors import StoreUnavailableError, UsageError
 from steelyard.prices import open_price_table
 from steelyard.questions._arena import open_arena
-from steelyard.questions._arena_runs import FromRuns, submission_of
 from steelyard.questions._question import command_text
+from steelyard.questions.arena.submit_runs import FromRuns, submission_of
 from steelyard.records import DecodeError, Finding, Rejected, Run, Task
 from steelyard.runner import Ending, ExecutionOutcome, Plan, PlanFolder, PlanTask, Trial
 from steelyard.settings import DEFAULT_STORE

@@ -6,8 +6,6 @@ Adding an identical task again has no effect. A different task with the same id 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from os import PathLike
-from pathlib import Path
 from typing import ClassVar
 
 from steelyard import pages  # its names are imported on first use
@@ -15,7 +13,7 @@ from steelyard.arena import Arena, criteria_text, read_tasks
 from steelyard.errors import UsageError
 from steelyard.formatting import counted
 from steelyard.questions._answer import Part, Rows
-from steelyard.questions._options import FilePaths
+from steelyard.questions._options import FilePaths, paths_of
 from steelyard.questions._question import Options, arena_action, doc
 from steelyard.questions._read_summary import RejectedRecord, rejected_record
 from steelyard.questions.arena._common import ArenaAnswer, no_records, or_rejected
@@ -70,8 +68,7 @@ def arena_task_add(arena: Arena, options: TaskAddOptions) -> AddedTasks:
     added: list[tuple[Task, bool]] = []
     rejected: list[Rejected] = []
     notes: list[Finding] = []
-    given = [options.files] if isinstance(options.files, (str, PathLike)) else options.files
-    for path in map(Path, given):
+    for path in paths_of(options.files):
         before = len(added) + len(rejected)
         for task in or_rejected(path, read_tasks(path)):
             if isinstance(task, Rejected):

@@ -1,4 +1,7 @@
-"""Arena submit --from-runs: run records of any format as submissions."""
+"""Submit run records or logs in any supported format as submissions.
+
+Valid submissions are accepted. Invalid ones are rejected with a reason.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ import msgspec
 
 from steelyard.arena import Arena, LocatedSubmission, metrics_of, read_task_map
 from steelyard.metrics import catalog
-from steelyard.prices import DEFAULT_PRICE_TABLE, PriceTable, cost_of, open_price_table
-from steelyard.questions._arena import FileProgress, SubmissionTarget, open_arena, submit_located
-from steelyard.questions._run_input import open_mapping
+from steelyard.prices import PriceTable, cost_of, open_price_table
+from steelyard.questions._options import FilePaths, MapOptions, PriceOptions, paths_of
+from steelyard.questions._question import arena_action, doc
 from steelyard.questions.arena._common import no_records
-from steelyard.questions.arena._submitted import SubmitResult
+from steelyard.questions.arena._submitted import SubmissionTarget, SubmitResult, submit_located
 from steelyard.records import (
     NO_LABELS,
     DecodeError,
@@ -23,11 +26,9 @@ from steelyard.records import (
     Labels,
     Rejected,
     Run,
-    Selection,
     Submission,
     custom_inputs,
     derived_fields,
-    labels_of,
     one_a_kind,
     submission_from_run,
 )
@@ -38,22 +39,36 @@ if TYPE_CHECKING:
     from steelyard.sources import Mapping
 
 
-def submit_runs(
-    arena: SubmissionTarget | str,
-    paths: Sequence[Path],
-    *,
-    task_map: Path | None = None,
-    map: str | None = None,  # noqa: A002 # as every command calls it
-    prices: str = DEFAULT_PRICE_TABLE,
-    submitter: str | None = None,
-    set: Selection | Sequence[Selection] = (),  # noqa: A002 # the word that every command has for it
-    progress: FileProgress | None = None,
-) -> SubmitResult:
+class SubmitRunsOptions(PriceOptions, MapOptions):
+    """Options of `arena submit --from-runs`."""
+
+    from_runs: FilePaths = doc(
+        "Submit run records or logs in any supported format; - for stdin.", kw_only=False, local=True
+    )
+    task_map: Path | None = doc(
+        "TOML or JSON file that maps tasks in the runs to arena tasks.", default=None, local=True
+    )
+    submitter: str | None = doc("Submitter id of the submissions.", default=None, local=True)
+
+
+@arena_action(
+    SubmitRunsOptions,
+    scope="submit",
+    sends="submissions",
+    command="arena submit --from-runs {from_runs}",
+    examples=({"from_runs": "runs.parquet", "task_map": "tasks.toml"},),
+)
+def arena_submit_runs(arena: SubmissionTarget, options: SubmitRunsOptions) -> SubmitResult:
     """Submit the runs in the files; tasks are matched by name or by the task map."""
-    named = read_task_map(task_map) if task_map is not None else None
-    given = FromRuns(named, open_price_table(prices), submitter, labels_of(set), open_mapping(map) if map else None)
-    arena = open_arena(arena) if isinstance(arena, str) else arena
-    given = given._replace(arena=arena if isinstance(arena, Arena) else None)
+    paths = paths_of(options.from_runs)
+    given = FromRuns(
+        read_task_map(options.task_map) if options.task_map is not None else None,
+        open_price_table(options.prices),
+        options.submitter,
+        options.labels(),
+        options.mapping(),
+        arena if isinstance(arena, Arena) else None,  # a server names no metrics of tools
+    )
     notes: list[Finding] = []
     places: dict[str, None] = {}
 
@@ -65,7 +80,7 @@ def submit_runs(
                 places[item.path] = None
                 yield item
 
-    done = submit_located(arena, [(paths[0], submissions())], artifacts=None, what="runs", progress=progress)
+    done = submit_located(arena, [(paths[0], submissions())], artifacts=None, what="runs")
     empty = [path for path in paths if not any(_is_in(place, path) for place in places)]
     added = one_a_kind((*(no_records("runs", path) for path in empty), *notes))
     return msgspec.structs.replace(done, findings=(*done.findings, *added))
