@@ -179,7 +179,7 @@ class TestUpgrading:
         printed = capsys.readouterr()
         assert printed.err == f"migration {NEW}: next\n"
         assert printed.out == (
-            f"{old_store}: upgraded, schema version {OLD} -> {NEW}\nbackup: {old_file}.before-upgrade-{OLD}\n"
+            f"{old_store}: upgraded, schema version {OLD} -> {NEW}.\nbackup: {old_file}.before-upgrade-{OLD}\n"
         )
 
     def test_a_store_that_is_up_to_date_is_left_alone(
@@ -190,7 +190,7 @@ class TestUpgrading:
         before = contents(old_file.parent)
         capsys.readouterr()
         assert run(["arena", "upgrade", "--store", old_store]) == 0
-        assert capsys.readouterr().out == f"{old_store}: already up to date (schema version {NEW})\n"
+        assert capsys.readouterr().out == f"{old_store}: already up to date (schema version {NEW}).\n"
         upgraded = asked(["arena", "upgrade", "--store", old_store], capsys)
         assert (upgraded["store_version_before"], upgraded["store_version_after"]) == (NEW, NEW)
         assert (upgraded["migrations"], upgraded["copy"]) == ([], None)

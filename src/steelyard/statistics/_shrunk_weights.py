@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # its packages are imported on first use
 
 from steelyard.statistics._estimates import LEVEL, Floats, Ints, check_level
 
@@ -58,11 +58,11 @@ def fit_weights(parts: Floats, fixed: Floats, quality: Floats, groups: Ints, *, 
     variance = float(residuals @ residuals) / freedom
     inverse = np.linalg.inv(design.T @ design)
     slope = float(estimate[0])
-    if variance <= 0 or slope <= special.stdtrit(freedom, level) * math.sqrt(variance * inverse[0, 0]):
+    if variance <= 0 or slope <= scipy.special.stdtrit(freedom, level) * math.sqrt(variance * inverse[0, 0]):
         return stays("ratings do not correlate with the score under the fixed weights", slope)
     precision = np.linalg.inv(inverse[1:, 1:])
     statistic = float(estimate[1:] @ precision @ estimate[1:]) / (count - 1) / variance
-    p_value = float(special.fdtrc(count - 1, freedom, statistic))
+    p_value = float(scipy.special.fdtrc(count - 1, freedom, statistic))
     if p_value >= 1 - level:
         return stays("the ratings give no evidence that other weights are better", slope, p_value)
     kept, shrinkage = _shrunk(np.asarray(estimate[1:], dtype=float), np.asarray(precision / variance, dtype=float))
@@ -133,7 +133,7 @@ def _shrunk(estimate: Floats, precision: Floats) -> tuple[Floats, float]:
         total = math.exp(log_variance) + 1 / eigenvalues
         return float(np.sum(np.log(total) + rotated**2 / total))
 
-    best = optimize.minimize_scalar(unlikely, bounds=(-30.0, 10.0), method="bounded")
+    best = scipy.optimize.minimize_scalar(unlikely, bounds=(-30.0, 10.0), method="bounded")
     prior = math.exp(float(best.x))
     kept = vectors @ (rotated * prior / (prior + 1 / eigenvalues))
     return kept, float(np.linalg.norm(kept) / np.linalg.norm(estimate))

@@ -57,5 +57,5 @@ def arena_init(store: str, options: InitOptions) -> ArenaSettings:
 
 def page(answer: ArenaSettings) -> pages.Page:
     """Return the settings in a sentence."""
-    sentence = f"{answer.store}: created arena with profile {answer.profile}, policy {answer.policy}"
+    sentence = f"{answer.store}: created arena with profile {answer.profile}, policy {answer.policy}."
     return pages.Page(name="settings", title="Which rules does this arena have?", answer=sentence)

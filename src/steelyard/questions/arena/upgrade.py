@@ -79,9 +79,9 @@ def _applied(migration: Migration) -> AppliedMigration:
 def page(answer: StoreUpgrade) -> pages.Page:
     """Return the versions and the backup."""
     if not answer.migrations:
-        sentence = f"{answer.store}: already up to date (schema version {answer.store_version_after})"
+        sentence = f"{answer.store}: already up to date (schema version {answer.store_version_after})."
         notes: tuple[str, ...] = ()
     else:
-        sentence = f"{answer.store}: upgraded, {answer.about}"
+        sentence = f"{answer.store}: upgraded, {answer.about}."
         notes = (f"backup: {answer.copy}" if answer.copy else "no backup was made (use pg_dump)",)
     return pages.Page(name="upgrade", title="Is the store up to date?", answer=sentence, notes=notes)
