@@ -31,11 +31,15 @@ OF_ONE = (
     "Profiles",
     "Ranking",
     "AddedRating",
+    "ArenaEvents",
+    "ArenaSettings",
     "Repeatability",
     "RescoreResult",
     "ReviewedSubmission",
     "Report",
+    "SendingRound",
     "SpeedupResult",
+    "StoreUpgrade",
 )
 """Verbs that refuse to answer over nothing, or whose parts belong together."""
 

@@ -49,6 +49,7 @@ COMMANDS: dict[str, set[str]] = {
     "questions/_sources.py": {"--store", "--map"},
     "questions/arena/agent.py": {"--agent"},
     "questions/arena/all_leaderboards.py": {"--all-tasks"},
+    "questions/arena/submit_runs.py": {"--from-runs"},
     "questions/report/_sections.py": {"--json"},
     "store/_store.py": {"--store"},
 }

@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 class SubmitRunsOptions(PriceOptions, MapOptions):
     """Options of `arena submit --from-runs`."""
 
-    from_runs: FilePaths = doc(
-        "Submit run records or logs in any supported format; - for stdin.", kw_only=False, local=True
-    )
+    from_runs: FilePaths = doc("Run records or logs in any supported format; - for stdin.", kw_only=False, local=True)
     task_map: Path | None = doc(
         "TOML or JSON file that maps tasks in the runs to arena tasks.", default=None, local=True
     )

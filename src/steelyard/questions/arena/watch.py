@@ -64,5 +64,5 @@ def _polls(watched: Watch, options: WatchOptions) -> Iterator[ArenaEvents]:
 
 def page(answer: ArenaEvents) -> pages.Page:
     """Return one sentence per event."""
-    first, *others = [f"{event.sentence}." for event in answer.events]
+    first, *others = [f"{event.sentence}." for event in answer.events] or [f"{answer.about}."]
     return pages.Page(name="events", title="What happened?", answer=first, notes=tuple(others))
