@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard import pages, records  # their names are imported on first use
@@ -164,11 +164,6 @@ def _finding_line(finding: Finding, *, counted: bool) -> str:
     more = finding.count - first.count
     after = f"; {more:,} more (see --json)" if more and counted else ""
     return f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
-
-
-def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """Return a progress bar that counts the records read."""
-    return progress_bar(shown=shown, doing="reading", noun="runs")
 
 
 @contextmanager
