@@ -16,8 +16,8 @@ import scipy  # its packages are imported on first use
 from steelyard.statistics._estimates import LEVEL, RESAMPLES, SEED, Floats, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import cluster
 
-CELLS_AT_ONCE = 2_000_000
-"""Largest block of drawn counts held at a time: 16 MB, whatever the number of tasks."""
+CELLS_AT_ONCE = 1_000_000
+"""Largest block of drawn counts held at a time: 8 MB, whatever the number of tasks."""
 
 
 def on_grid(columns: Floats, weight: int) -> Floats:
