@@ -277,7 +277,6 @@ def hostile_files() -> dict[str, Hostile]:
         },
         "ranked groups": Hostile("runs.jsonl", lambda: _ranked(1_000, 70), ("rank",)),
         "ranked tasks": Hostile("runs.jsonl", lambda: _ranked(2, 35_000), ("rank",)),
-        "report of tasks": Hostile("runs.jsonl", lambda: _ranked(2, 35_000), ("report", "--out", "{}.html")),
         "agents of equal cost": Hostile("runs.csv", lambda: _equal_costs(60_000), MEASURE),
         "speedup in JSON": Hostile("timings.json", lambda: _benchmarks(49_000), (*SPEEDUP, "--json")),
         "records, matrix": Hostile("runs.jsonl", lambda: _numbered("", RECORDS, size=300_000), ("matrix",)),
