@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import msgspec
@@ -218,7 +219,7 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.9, "two": 0.2}, tasks=30, attempts=2))
     done = steelyard("rank", file, "--by", "agent", "--metrics", "pass_rate")
     assert done.status == 0
-    assert "one leads on pass rate: " in done.stdout
+    assert done.stdout.startswith("one passes 61.7 pp more than two on 30 shared tasks (83.3% vs. 21.7%; 95% CI 46.0")
     shown = json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="3").stdout)
     assert shown == json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="4").stdout)
     assert shown["groups"][0]["rank_interval"] == [1, 1]
@@ -235,7 +236,8 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     shown = steelyard("rank", str(path)).stdout
     assert "None" not in shown
-    assert "No clear leader on composite score: rank 1 is possible for x and y." in shown
+    assert shown.startswith("x has exactly the same composite score as y on 6 shared tasks")
+    assert "\nRank 1 is possible for x and y.\n" in shown
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
@@ -334,3 +336,103 @@ def test_rank_page_states_the_kruskal_wallis_test() -> None:
     assert dict(ranking.page().facts)["Kruskal-Wallis test"] == (
         f"pass_rate: H = {test.h:.6g}, p < 0.001 (2 groups, 80 runs)"
     )
+
+
+def without_verdicts(runs: list[Run]) -> list[Run]:
+    """Every 17th run without a verdict."""
+    return [
+        msgspec.structs.replace(run, passed=None, impl_rate=None) if place % 17 == 0 else run
+        for place, run in enumerate(runs)
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"unscored": "fail"}, {"weight_by": "runs", "confidence": 0.9}])
+@pytest.mark.parametrize("metric", ["pass_rate", "impl_rate", "cost_usd", "cost_of_pass"])
+def test_leader_margin_equals_compare(metric: str, options: dict[str, str]) -> None:
+    runs = made_runs({"top": 0.8, "mid": 0.6}, tasks=30, attempts=3)
+    few = [run for run in made_runs({"low": 0.1}, tasks=30, cost=0.5) if run.task < "task-020"]  # fewer shared tasks
+    runs = without_verdicts([*runs, *few])
+    ranking = sy.rank(runs, by=["agent"], metrics=[metric], **options)
+    leader, second, _ = ranking.groups
+    assert ranking.tasks.common <= 20
+    compared = (
+        sy.compare(runs, baseline=second.key | {}, candidate=leader.key | {}, metrics=[metric], **options)
+        .pairs[0]
+        .metrics[metric]
+    )
+    margin = leader.margin
+    assert margin is not None
+    assert margin.tasks == compared.tasks == 30
+    assert (margin.difference, margin.p_value) == (compared.difference, compared.test.p_value)
+    assert (margin.leader_value, margin.second_value) == (compared.candidate, compared.baseline)
+    assert (margin.verdict, margin.second) == (compared.verdict, second.key["agent"])
+    planning = re.compile(r" [\d,]+ to [\d,]+ tasks needed.+?power\)\.| Minimum detectable.+?power\)\.")
+    assert margin.sentence == planning.sub("", compared.sentence)
+    page = ranking.page()
+    assert page.answer == margin.sentence
+    assert page.notes[-1].endswith("Ranks are over 20 tasks shared by all groups.") is (ranking.tasks.common == 20)
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "words"),
+    [
+        ([1.0, 1.1, 1.2, 1.3], "cost_usd", "a is cheaper."),
+        ([1.0, 1.1, 1.2, 1.3], "duration_seconds", "a is faster."),
+        ([1.0], "cost_usd", "significance unknown (1 task in common; at least two are needed)."),
+    ],
+)
+def test_first_sentence_of_rank_states_the_decision(values: list[float], metric: str, words: str) -> None:
+    runs = [
+        {"task": f"t{place}", "agent": agent, "passed": True, metric: value * factor}
+        for agent, factor in (("a", 1), ("b", 3), ("c", 9))
+        for place, value in enumerate(values)
+    ]
+    answer = sy.rank(runs, by=["agent"], metrics=[metric]).page().answer
+    assert answer.startswith(f"a {'costs' if metric == 'cost_usd' else 'takes'} ")
+    assert words in answer
+    assert ("95% CI" in answer) is (len(values) > 1)
+
+
+def test_margin_is_missing_for_one_group_and_other_ranks() -> None:
+    (alone,) = sy.rank(made_runs({"one": 0.5}), by=["agent"]).groups
+    assert alone.margin is None
+    assert sy.rank(made_runs({"one": 0.5}), by=["agent"]).page().answer == "one is the only group; nothing to rank."
+    ranking = sy.rank(made_runs({"a": 0.9, "b": 0.5, "c": 0.1}), by=["agent"], metrics=["pass_rate"])
+    assert [group.margin is None for group in ranking.groups] == [False, True, True]
+    first, *others = ranking.to_dicts()
+    assert first["margin_difference"] == pytest.approx(first["score"] - others[0]["score"])
+    assert {"margin_difference_low", "margin_verdict", "margin_p_value"} <= first.keys()
+    assert first["margin_second"] == "b"
+    assert [row["margin_sentence"] for row in others] == [None, None]
+
+
+def test_margin_names_groups_as_the_table_does() -> None:
+    runs = [
+        {"task": f"t{n}", "passed": n % step > 0, "agent": agent, "model": model}
+        for agent, model, step in (("a", "large", 5), ("a", "small", 3), ("b", "large", 2))
+        for n in range(12)
+    ]
+    answer = sy.rank(runs, by=["agent", "model"], metrics=["pass_rate"]).page().answer
+    assert answer.startswith("a large passes 8.3 pp more than a small on 12 shared tasks")  # 9 of 12, 8 of 12
+
+
+def test_margin_names_groups_without_a_value_of_a_key() -> None:
+    runs = [{"task": f"t{n}", "passed": n % 3 > 0, "model": "m"} for n in range(12)]
+    runs += [{"task": f"t{n}", "passed": False, "model": "m", "agent": "a"} for n in range(12)]
+    ranking = sy.rank(runs, by=["agent"], metrics=["pass_rate"])
+    assert ranking.page().answer.startswith("- passes 66.7 pp more than a on 12 shared tasks")
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 9, 10])
+def test_pareto_frequency_needs_ten_tasks(tasks: int, tmp_path: Path) -> None:
+    runs = made_runs({"good": 0.9, "bad": 0.2}, tasks=tasks)
+    groups = sy.rank(runs, by=["agent"], metrics=["impl_rate"]).groups
+    shown = steelyard("rank", write(tmp_path / "runs.jsonl", runs), "--by", "agent").stdout
+    assert any(group.pareto_optimal for group in groups)
+    if tasks == 10:
+        assert all(group.pareto_frequency is not None and group.pareto_reason is None for group in groups)
+        return
+    counted = "1 shared task" if tasks == 1 else f"{tasks} shared tasks"
+    assert {group.pareto_reason for group in groups} == {f"{counted}: too few to resample; 10 are needed"}
+    assert {group.pareto_frequency for group in groups} == {None}
+    assert f"({counted}: too few to resample; 10 are needed)" in " ".join(shown.split())

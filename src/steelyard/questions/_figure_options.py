@@ -120,10 +120,9 @@ class DrawOptions(ConfidenceOptions):
         )
 
 
-class DifferenceOptions(DrawOptions):
-    """Options of paired comparisons."""
+class ClusterOptions(Options):
+    """Clusters of dependent tasks."""
 
-    interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
     cluster: str | None = doc(
         "Field by which dependent tasks are clustered, e.g. repository; none treats tasks as independent (default: "
         "each task is its own cluster, but for SWE-bench instances a verdict must also hold when tasks are clustered "
@@ -135,6 +134,12 @@ class DifferenceOptions(DrawOptions):
     def cluster_keys(self) -> list[str]:
         """The field of the clusters, if one is named."""
         return [] if self.cluster in (None, "none") else [str(self.cluster)]
+
+
+class DifferenceOptions(ClusterOptions, DrawOptions):
+    """Options of paired comparisons."""
+
+    interval: str = doc("Interval method: auto, paired-t, percentile, bca.", default="auto")
 
 
 class ConditionOptions(Options):
@@ -166,7 +171,7 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, TasksOptions, EngineOpti
     weight_by: WeightBy = doc("Weight every run equally (runs) or every task equally (tasks).", default="runs")
 
 
-class RankOptions(VerdictOptions, DrawOptions, TasksOptions, ConditionOptions, EngineOptions):
+class RankOptions(VerdictOptions, ClusterOptions, DrawOptions, TasksOptions, ConditionOptions, EngineOptions):
     """Options of `rank`."""
 
     by: Names = doc(

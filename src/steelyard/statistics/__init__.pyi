@@ -97,6 +97,7 @@ from ._p_values import (
 )
 from ._paired import (
     MIN_CLUSTERS as MIN_CLUSTERS,
+    MIN_RESAMPLED_TASKS as MIN_RESAMPLED_TASKS,
     cliffs_delta as cliffs_delta,
     cluster_sign_flip as cluster_sign_flip,
     effective_clusters as effective_clusters,

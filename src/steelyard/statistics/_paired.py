@@ -32,7 +32,7 @@ ENUMERATED_UP_TO = 16
 BLOCK = 8_000_000
 
 MIN_RESAMPLED_TASKS = 10
-"""Minimum number of tasks to resample for the interval for a ratio."""
+"""Minimum number of tasks to resample."""
 
 
 def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Interval, Significance]:

@@ -20,6 +20,7 @@ from ._differences import (
     for_margin as for_margin,
     gap_of as gap_of,
     linearized as linearized,
+    over_clusters as over_clusters,
     reach_of as reach_of,
     runs_to_permute as runs_to_permute,
     tested as tested,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from msgspec import structs
 
 from steelyard.errors import UnknownNameError
-from steelyard.metrics import GEOMETRIC, catalog
+from steelyard.metrics import GEOMETRIC, Metric, catalog
 from steelyard.questions.analysis._intervals import exponential, holds, of_figure
 from steelyard.questions.analysis._samples import (
     Mask,
@@ -216,6 +216,24 @@ def _over_clusters(samples: Samples, judged: Difference, common: Mask, options: 
         return replace(judged, effective_clusters=effective)
     made = tested(judged, union_of([judged.paired, found]), "", options)
     return replace(made, unclustered=judged.paired, clustered=found, effective_clusters=effective)
+
+
+def over_clusters(
+    samples: Samples, interval: Interval, values: Floats, tasks: Ints, options: StatisticsOptions, declared: Metric
+) -> Interval:
+    """Return the interval of a mean of the tasks' values over clusters, or its union with the one over tasks."""
+    assert samples.clusters is not None
+    labels = [samples.clusters[samples.task_names[task]] for task in tasks]
+    found = clustered_difference(values, labels, resamples=options.resamples, seed=options.seed)
+    if found is None or interval.low is None or interval.high is None:
+        return interval
+    low, high = found.limits(options.level)
+    if not samples.are_clusters_units:
+        if found.clusters < MIN_CLUSTERS:
+            return interval
+        low, high = min(low, interval.low), max(high, interval.high)
+    low, high = (min(max(end, declared.bounds[0]), declared.bounds[1]) for end in (low, high))
+    return structs.replace(interval, low=low, high=high, method=found.method, clusters=found.clusters)
 
 
 def _other_metric(metric: str) -> str:

@@ -166,12 +166,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         samples = analysis.with_completion(samples, table, reduce(or_, masks))
     differences, others = _compared(table, samples, masks, names, options)
     compared = {cell.metric for row in differences for cell in row}
-    pairs, tests = _judged(samples, sides, masks, differences, others, options)
-    pairs = tuple(
-        _with_lower_bounds(table, samples, pair, sides[0].label, (masks[0], mask))
-        for pair, mask in zip(pairs, masks[1:], strict=True)
-    )
-    pairs, condition_findings = _under_conditions(table, pairs, filters, masks, options)
+    pairs, tests, condition_findings = _pairs(table, samples, sides, masks, differences, others, options)
     return Comparison(
         baseline=sides[0],
         pairs=pairs,
@@ -189,7 +184,7 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
                 *_pooling(table, sides, masks),
                 *_no_verdicts(names, compared),
                 *_doubts(sides, masks, pairs, judging),
-                *clusters_found([cell for row in differences for cell in row], samples),
+                *clusters_found(_effective_clusters(differences), samples),
                 *_few_planned(options.sequential),
                 *_outlier_dominated_means(table, samples, sides, masks, differences),
                 *_sides_skews(table, samples, sides, masks, names),
@@ -199,6 +194,48 @@ def compare(runs: Measurable, options: CompareOptions) -> Comparison:
         weight_by=options.weight_by,
         unscored=profile.unscored,
     )
+
+
+def leader_margin(
+    table: RunTable,
+    samples: Samples,
+    groups: Sequence[tuple[str, dict[str, str], Mask]],
+    metric: str,
+    options: CompareOptions,
+) -> MetricDifference:
+    """Return the difference of the second of two groups from the first as `compare` judges it, without planning.
+
+    Each group is its label, what selects its runs, and their mask.
+    """
+    own = {name: column for name, column in samples.values.items() if name.split(" ")[0] == metric}
+    samples = replace(samples, values=own)
+    labels, filters, masks = zip(*groups, strict=True)
+    sides, _ = _sides(table, samples, filters, masks)
+    sides = [structs.replace(side, label=label) for side, label in zip(sides, labels, strict=True)]
+    (row,), others = _compared(table, samples, masks, [metric], options)
+    # simulating the power takes longer than a ranking; it needs the differences of the tasks
+    unplanned = [[replace(found, gaps=None) for found in row]]
+    (pair,), _, _ = _pairs(table, samples, sides, masks, unplanned, others, options)
+    return pair.metrics[metric]
+
+
+def _pairs(
+    table: RunTable,
+    samples: Samples,
+    sides: Sequence[ComparedSide],
+    masks: Sequence[Mask],
+    differences: Sequence[Sequence[Difference]],
+    others: Sequence[Sequence[Difference]] | None,
+    options: CompareOptions,
+) -> tuple[tuple[Pair, ...], int, list[Finding]]:
+    """Return the judged pairs, how many tests they account for, and the finding on their conditions."""
+    pairs, tests = _judged(samples, sides, masks, differences, others, options)
+    pairs = tuple(
+        _with_lower_bounds(table, samples, pair, sides[0].label, (masks[0], mask))
+        for pair, mask in zip(pairs, masks[1:], strict=True)
+    )
+    pairs, condition_findings = _under_conditions(table, pairs, [side.chosen for side in sides], masks, options)
+    return pairs, tests, condition_findings
 
 
 def _check_sequential(names: Sequence[str], candidates: Sequence[Selection]) -> None:
@@ -657,14 +694,17 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
     ]
 
 
-def clusters_found(differences: Sequence[Difference], samples: Samples) -> list[Finding]:
+def _effective_clusters(differences: Sequence[Sequence[Difference]]) -> float | None:
+    found = (cell.effective_clusters for row in differences for cell in row)
+    return next((effective for effective in found if effective is not None), None)
+
+
+def clusters_found(effective: float | None, samples: Samples) -> list[Finding]:
     """Return a finding on clusters of tasks: how many there are and how many equal ones they are worth."""
     from steelyard.statistics import MIN_CLUSTERS  # brings numpy and scipy
 
-    known = [each for each in differences if each.effective_clusters is not None]
-    if not known or samples.clusters is None:
+    if effective is None or samples.clusters is None:
         return []
-    effective = known[0].effective_clusters or 0.0
     count = len({samples.clusters[name] for name in samples.task_names if name in samples.clusters})
     message = f"tasks come from {counted(count, 'cluster')} (effective number: {effective:.1f})"
     if samples.are_clusters_units:

@@ -36,6 +36,7 @@ from steelyard.questions.analysis import (
     exponential,
     for_margin,
     linearized,
+    over_clusters,
     ratio_part_names,
     scores_of,
     why_no_logarithm,
@@ -45,15 +46,12 @@ from steelyard.questions.gate._answer import GateStatus
 from steelyard.records import Missing
 from steelyard.statistics import (
     MAX_UNSCORED,
-    MIN_CLUSTERS,
     POWER,
     Floats,
     Interval,
-    Ints,
     SensitivityBounds,
     bounded_mean,
     clopper_pearson,
-    clustered_difference,
     no_interval,
     paired_mean,
     sample_size_from_data,
@@ -522,7 +520,7 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
     if declared.is_geometric:
         declared = replace(declared, bounds=(-math.inf, math.inf))
     if finite and contributions is not None and samples.clusters is not None:
-        interval = _over_clusters(samples, interval, contributions, np.flatnonzero(by_task.usable), options, declared)
+        interval = over_clusters(samples, interval, contributions, np.flatnonzero(by_task.usable), options, declared)
     if declared.is_geometric:
         interval = exponential(interval, "student-log" if method == "auto" else f"{interval.method}-log")
     return RuleEstimate(
@@ -535,24 +533,6 @@ def _level(rule: Rule, samples: Samples, candidate: Mask, options: StatisticsOpt
         quantum=0.0,
         binary=samples.binary(rule.metric) and int(by_task.known.sum()) == len(means),
     )
-
-
-def _over_clusters(
-    samples: Samples, interval: Interval, values: Floats, tasks: Ints, options: StatisticsOptions, declared: Metric
-) -> Interval:
-    """Return the interval of a figure over clusters of tasks, or its union with the one over tasks."""
-    assert samples.clusters is not None
-    labels = [samples.clusters[samples.task_names[task]] for task in tasks]
-    found = clustered_difference(values, labels, resamples=options.resamples, seed=options.seed)
-    if found is None or interval.low is None or interval.high is None:
-        return interval
-    low, high = found.limits(options.level)
-    if not samples.are_clusters_units:
-        if found.clusters < MIN_CLUSTERS:
-            return interval
-        low, high = min(low, interval.low), max(high, interval.high)
-    low, high = (min(max(end, declared.bounds[0]), declared.bounds[1]) for end in (low, high))
-    return structs.replace(interval, low=low, high=high, method=found.method, clusters=found.clusters)
 
 
 def _moved(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from steelyard import metrics, pages, statistics  # names of `pages` are imported on first use
 from steelyard.errors import NoValidInputError, UsageError
@@ -22,6 +24,7 @@ from steelyard.formatting import (
 )
 from steelyard.metrics import Metric, catalog
 from steelyard.option_names import option
+from steelyard.plain_text import clean
 from steelyard.questions import analysis
 from steelyard.questions._expected_tasks import with_expected_tasks
 from steelyard.questions._figure_options import RankOptions
@@ -29,17 +32,18 @@ from steelyard.questions._group_keys import VARYING, default_keys, keys_with_sch
 from steelyard.questions._measured_tables import open_table, usual_metrics
 from steelyard.questions._question import question
 from steelyard.questions._run_input import Measurable
-from steelyard.questions.compare import skews, table_findings
+from steelyard.questions.compare import CompareOptions, clusters_found, leader_margin, skews, table_findings
 from steelyard.questions.integrity import CleanRuns, clean_runs
 from steelyard.questions.measure import checked_keys
 from steelyard.questions.rank._answer import (
+    LeaderMargin as LeaderMargin,
     PassEstimate as PassEstimate,
     RankedGroup as RankedGroup,
     RankedTasks as RankedTasks,
     Ranking as Ranking,
     RankInterval as RankInterval,
 )
-from steelyard.records import Finding, Missing, Place, key_label, one_a_kind
+from steelyard.records import Finding, Missing, Place, key_label, key_text, one_a_kind
 
 if TYPE_CHECKING:
     from steelyard.metrics import Key
@@ -57,12 +61,12 @@ SCORES = ("composite_score", "pass_rate", "impl_rate")
 SHOWN_K = (1, 2, 3, 4, 5, 10)
 """The k of pass@k that the page shows."""
 MAX_LEADERS = 6
-"""Number of possible leaders that the sentence names."""
+"""Number of possible leaders that the page names."""
 RANK = "Rank 2-4: {level} confidence set for the rank."
 CLEAN = ", runs with an integrity violation counted as not passed"
 BOUND_SIGN = "≥"
 BOUND = "≥ marks a lower bound: the cost of some runs is known to be too low."
-PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is."
+PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is{reason}."
 
 
 @question(RankOptions, examples=({"by": "tier", "metrics": "composite_score"},))
@@ -80,79 +84,155 @@ def rank(runs: Measurable, options: RankOptions) -> Ranking:
     from steelyard.questions.rank._ranks import ranked_groups  # brings numpy and scipy
 
     keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
-    profile, judging = options.outcome_profile(), options.statistics()
-    clean = clean_runs(runs, options) if options.clean else CleanRuns()
+    judging = options.statistics()
+    cleaned = clean_runs(runs, options) if options.clean else CleanRuns()
     if options.clean:
-        runs, options = clean.runs, clean.options_of(options)
-    table = open_table(runs, named, options, keys=keys_by or VARYING)
+        runs, options = cleaned.runs, cleaned.options_of(options)
+    table = open_table(runs, named, options, keys=[*options.cluster_keys, *(keys_by or VARYING)])
     keys_by = keys_by or list(default_keys(table))
     table = with_expected_tasks(table, options.tasks, keys_by)
-    chosen_findings: list[Finding] = []
-    if not named:
-        named, chosen_findings = _score_of_most(table, profile)
-    declared = _ranked_on(named[0], options)
-    metrics = analysis.comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
+    named, chosen_findings = (named, []) if named else _score_of_most(table, options.outcome_profile())
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
+    ranks = _ranked(table, named, options, by=keys_by)
+    samples, field = ranks.samples, ranks.field
+    groups = ranked_groups(
+        samples,
+        field,
+        named,
+        ranks.standing,
+        by=keys_by,
+        tier_scheme=tier_scheme,
+        has_strength=options.order == "bradley-terry",
+        lower_bounds=ranks.lower_bounds,
+        options=judging,
+    )
+    return Ranking(
+        profile=samples.profile.name,
+        by=tuple(keys_by),
+        tier_scheme=tier_scheme,
+        metrics=tuple(named),
+        order=options.order,
+        test=ranks.test,
+        correction="holm" if "Holm" in ranks.test else "step-down" if "step-down" in ranks.test else None,
+        weight_by=options.weight_by,
+        unscored=samples.profile.unscored,
+        clean=options.clean,
+        tasks=RankedTasks(common=int(field.common.sum()), all=len(samples.task_names)),
+        kruskal_wallis=_rank_tests(samples, named, field.on_common(samples.tasks)),
+        confidence=judging.level,
+        seed=judging.seed,
+        resamples=judging.resamples,
+        row_kind=table.rows,
+        groups=_with_margin(groups, table, ranks, named[0], options, tier_scheme=tier_scheme),
+        findings=one_a_kind(
+            (
+                *cleaned.findings,
+                *table_findings(table),
+                *chosen_findings,
+                *scheme_findings,
+                *field.findings,
+                *ranks.findings,
+                *clusters_found(field.effective_clusters, samples),
+                *skews(
+                    table,
+                    samples,
+                    _needed_metrics(named),
+                    field.groups,
+                    by=keys_by,
+                    keys=field.keys,
+                    labels=[key_label(keys_by, key) for key in field.keys],
+                ),
+            )
+        ),
+        rejected_count=table.rejected_count + cleaned.rejected_count,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RankedEntrants:
+    """The groups with their ranks, and the data that they are from."""
+
+    samples: Samples
+    field: Entrants
+    standing: Standing
+    test: str
+    lower_bounds: Mapping[str, Sequence[int]]
+    """Number of runs of each group whose value is a lower bound, by metric."""
+    findings: Sequence[Finding]
+
+
+def _ranked(table: RunTable, named: Sequence[str], options: RankOptions, *, by: Sequence[str]) -> _RankedEntrants:
+    """Return the ranks of the groups; their intervals cover what runs without a verdict and lower bounds may change."""
+    profile, declared = options.outcome_profile(), _ranked_on(named[0], options)
+    metrics = _needed_metrics(named)
     samples = analysis.samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
-    keys, codes = analysis.groups_of(table, keys_by, profile=profile)
-    field, standing, test = _standing(samples, keys, codes, declared, options, by=keys_by)
+    samples = analysis.with_clusters(samples, table, options.cluster)
+    keys, codes = analysis.groups_of(table, by, profile=profile)
+    field, standing, test = _standing(samples, keys, codes, declared, options, by=by)
     otherwise = analysis.counted_otherwise(table, samples, metrics)
-    notes: list[Finding] = []
+    findings: list[Finding] = []
     if otherwise is not None:
         with suppress(NoValidInputError):  # counted the other way, no group may have a value
-            other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
-            standing, notes = _either_way(field, standing, other[:2], keys_by)
-    labels = [key_label(keys_by, key) for key in field.keys]
+            other = _standing(otherwise, keys, codes, declared, options, by=by)
+            standing, findings = _either_way(field, standing, other[:2], by)
+    labels = [key_label(by, key) for key in field.keys]
     counting = field.on_common(samples.tasks)
     lower_bounds = {
         name: analysis.lower_bound_runs(table, samples, name, counting, field.size)
         for name in dict.fromkeys([*named, "cost_usd", "cost_of_pass"])
     }
-    notes += _bounded_scores(named[0], lower_bounds[named[0]], labels)
+    findings += _bounded_scores(named[0], lower_bounds[named[0]], labels)
     standing = _within_lower_bounds(field, standing, lower_bounds[named[0]])
-    standing, condition_notes = _under_conditions(table, field, standing, keys_by, labels, options)
-    notes += condition_notes
-    return Ranking(
-        profile=profile.name,
-        by=tuple(keys_by),
-        tier_scheme=tier_scheme,
-        metrics=tuple(named),
-        order=options.order,
+    standing, condition_findings = _under_conditions(table, field, standing, by, labels, options)
+    return _RankedEntrants(
+        samples=samples,
+        field=field,
+        standing=standing,
         test=test,
-        correction="holm" if "Holm" in test else "step-down" if "step-down" in test else None,
-        weight_by=options.weight_by,
-        unscored=profile.unscored,
-        clean=options.clean,
-        tasks=RankedTasks(common=int(field.common.sum()), all=len(samples.task_names)),
-        kruskal_wallis=_rank_tests(samples, named, counting),
-        confidence=judging.level,
-        seed=judging.seed,
-        resamples=judging.resamples,
-        row_kind=table.rows,
-        groups=ranked_groups(
-            samples,
-            field,
-            named,
-            standing,
-            by=keys_by,
-            tier_scheme=tier_scheme,
-            has_strength=options.order == "bradley-terry",
-            lower_bounds=lower_bounds,
-            options=judging,
-        ),
-        findings=one_a_kind(
-            (
-                *clean.findings,
-                *table_findings(table),
-                *chosen_findings,
-                *scheme_findings,
-                *field.findings,
-                *notes,
-                *skews(table, samples, metrics, field.groups, by=keys_by, keys=field.keys, labels=labels),
-            )
-        ),
-        rejected_count=table.rejected_count + clean.rejected_count,
+        lower_bounds=lower_bounds,
+        findings=[*findings, *condition_findings],
     )
+
+
+def _needed_metrics(named: Sequence[str]) -> list[str]:
+    """Return the metrics of a ranking: those named, and those of cost."""
+    return analysis.comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
+
+
+def _with_margin(
+    groups: tuple[RankedGroup, ...],
+    table: RunTable,
+    ranks: _RankedEntrants,
+    metric: str,
+    options: RankOptions,
+    *,
+    tier_scheme: str | None,
+) -> tuple[RankedGroup, ...]:
+    """Return the groups; the leader has its difference from the second one."""
+    if len(groups) < 2:
+        return groups
+    shared = CompareOptions.declared.keys() & RankOptions.declared.keys()
+    values = {name: getattr(options, name) for name in shared - {"metrics"}}
+    sides = [
+        (
+            _group_name(group, tier_scheme),
+            {name: key_text(value) for name, value in group.key.items()},
+            ranks.field.groups == ranks.field.keys.index(tuple(group.key.values())),
+        )
+        for group in (groups[1], groups[0])
+    ]
+    found = leader_margin(table, ranks.samples, sides, metric, CompareOptions(**values))
+    margin = LeaderMargin(
+        sentence=found.sentence,
+        second=_group_name(groups[1], tier_scheme),
+        verdict=found.verdict,
+        leader_value=found.candidate,
+        second_value=found.baseline,
+        difference=found.difference,
+        p_value=found.test.p_value,
+        tasks=found.tasks,
+    )
+    return structs.replace(groups[0], margin=margin), *groups[1:]
 
 
 def _standing(
@@ -174,6 +254,8 @@ def _standing(
         order=options.order,
         options=judging,
         ratio_parts=field.ratio_parts,
+        clusters=field.clusters,
+        are_clusters_units=samples.are_clusters_units,
         permuted=lambda: significant_by_permutation(
             samples, field.groups, declared.name, field.common, size=field.size, options=judging
         ),
@@ -302,11 +384,13 @@ def _ranked_on(name: str, options: RankOptions) -> Metric:
 def page(answer: Ranking) -> Page:
     """Return the ranking with rank intervals, scores and costs, then pass@k if tasks have several attempts."""
     declared, tasks = catalog()[answer.metrics[0]], answer.tasks
+    sentences = _sentences(answer)
     over = f"{declared.title} {declared.arrow} over {tasks.common:,} of {tasks.all:,} tasks"
     made = pages.Page(
         name="rank",
         title="Which group is best, how certain is the ranking, and what does it cost?",
-        answer=_sentence(answer),
+        answer=sentences[0],
+        notes=tuple(sentences[1:]),
         table=pages.PageTable(
             caption=f"{over}, by {answer.order}, {pages.weighting(answer)}{CLEAN if answer.clean else ''}",
             columns=tuple(_columns(answer)),
@@ -369,6 +453,7 @@ def _columns(answer: Ranking) -> Iterator[Column]:
         values = [group.extra_metrics[name] for group in groups]
         yield _bounded(answer, name, pages.level_column(name, extra.title.lower(), values, extra.unit))
     yield from costs.values()
+    reasons = {group.pareto_reason for group in groups if group.pareto_optimal is not None and group.pareto_reason}
     yield pages.Column(
         name="pareto",
         title="Pareto",
@@ -376,7 +461,7 @@ def _columns(answer: Ranking) -> Iterator[Column]:
         decimals=6,
         texts=[_front_text(group) for group in groups],
         spare=3,
-        legend=PARETO,
+        legend=PARETO.format(reason="".join(f" ({reason})" for reason in sorted(reasons))),
     )
     yield replace(pages.count_column("runs", f"{answer.row_kind}s", [group.runs for group in groups]), spare=4)
 
@@ -429,9 +514,12 @@ def _bounded(answer: Ranking, metric: str, column: Column) -> Column:
 
 
 def _front_text(group: RankedGroup) -> str:
-    if group.pareto_optimal is None or group.pareto_frequency is None:
+    frequency = group.pareto_frequency
+    texts = ["*"] if group.pareto_optimal else []
+    texts += [] if frequency is None else [quantity(frequency, "fraction")]
+    if not texts:
         return pages.DASH
-    text = f"{'* ' if group.pareto_optimal else ''}{quantity(group.pareto_frequency, 'fraction')}"
+    text = " ".join(texts)
     return f"{text} (cost {BOUND_SIGN})" if group.lower_bounds.get("cost_usd") else text
 
 
@@ -464,30 +552,23 @@ def _passes_text(some: PassEstimate | None, every: PassEstimate | None) -> str:
     return f"{figures}\n{some.n:,} of {some.n + some.missing:,} tasks" if some.missing else figures
 
 
-def _sentence(answer: Ranking) -> str:
-    """Return the sentence that names the leader."""
-    declared = catalog()[answer.metrics[0]]
-    title = declared.title.lower()
-    leaders = [place for place, group in enumerate(answer.groups) if group.rank_interval.best == 1]
-    columns = _keys(answer)
-    cells = [[column.shown(place) for column in columns] for place in leaders]
-    names = [" ".join(cell for cell in row if cell != pages.DASH) or pages.DASH for row in cells]
-    if len(answer.groups) == 1:
-        return f"{names[0]} is the only group; nothing to rank."
-    if len(leaders) == 1 and answer.order == "ranked-pairs":
-        return f"{names[0]} beats every other group on the majority of tasks; this order has no confidence level."
-    if len(leaders) == 1:
-        return f"{names[0]} leads on {title}{_score_text(answer.groups[leaders[0]], answer, declared.unit)}."
-    return f"No clear leader on {title}: rank 1 is possible for {_listed(names)}."
+def _sentences(answer: Ranking) -> list[str]:
+    """Return the leader's margin over the second group, and the groups that may have rank 1."""
+    names = [_group_name(group, answer.tier_scheme) for group in answer.groups if group.rank_interval.best == 1]
+    margin = answer.groups[0].margin
+    if margin is None:
+        return [f"{names[0]} is the only group; nothing to rank."]
+    ranks = f"Rank 1 is possible for {_listed(names)}{' only' if len(names) == 1 else ''}."
+    if len(names) == 1 and answer.order == "ranked-pairs":
+        ranks = f"{names[0]} beats every other group on the majority of tasks; this order has no confidence level."
+    if margin.tasks != answer.tasks.common:
+        ranks += f" Ranks are over {counted(answer.tasks.common, 'task')} shared by all groups."
+    return [clean(margin.sentence), ranks]
 
 
-def _score_text(group: RankedGroup, answer: Ranking, unit: str) -> str:
-    score = group.score
-    if score.estimate is None:
-        return ""
-    interval = pages.interval_text(score.low, score.high, unit, score.label)
-    limits = "" if interval == pages.DASH else f", {interval_name(answer.confidence)} {interval}"
-    return f": {quantity(score.estimate, unit)}{limits}"
+def _group_name(group: RankedGroup, tier_scheme: str | None) -> str:
+    cells = [pages.key_cell(group.key, name, tier_scheme) for name in group.key]
+    return " ".join(cell for cell in cells if cell != pages.DASH) or pages.DASH
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from steelyard.formatting import counted
 from steelyard.questions._answer import Answer, Part, Rows
+from steelyard.questions.compare import Verdict
 from steelyard.records import Finding
 from steelyard.statistics import Interval, KruskalWallis
 
@@ -32,6 +33,23 @@ class RankedTasks(Part, frozen=True, kw_only=True):
     all: int
 
 
+class LeaderMargin(Part, frozen=True, kw_only=True):
+    """Difference of the leader from the second group, paired by task, as `compare` judges the two."""
+
+    sentence: str
+    second: str
+    """Name of the second group."""
+    verdict: Verdict
+    leader_value: float | None
+    """Value of the leader on the tasks that the two share."""
+    second_value: float | None
+    """Value of the second group on these tasks."""
+    difference: Interval
+    p_value: float | None
+    tasks: int
+    """Tasks on which both have a value."""
+
+
 class RankedGroup(Part, frozen=True, kw_only=True):
     """One ranked group."""
 
@@ -53,7 +71,9 @@ class RankedGroup(Part, frozen=True, kw_only=True):
     pareto_optimal: bool | None
     """Whether no other group scores at least as high at no higher cost; None if its cost is unknown."""
     pareto_frequency: float | None
-    """Fraction of bootstrap resamples of tasks in which it is Pareto optimal."""
+    """Fraction of bootstrap resamples of tasks, or of their clusters, in which it is Pareto optimal."""
+    pareto_reason: str | None
+    """Reason why one of the two is missing."""
     extra_metrics: dict[str, float | None]
     """Other requested metrics on the shared tasks; None if no run has a value."""
     lower_bounds: dict[str, int]
@@ -64,6 +84,8 @@ class RankedGroup(Part, frozen=True, kw_only=True):
     """At least one of k attempts passes, by k up to the largest number of scored attempts; empty if that is 1."""
     pass_all_k: dict[str, PassEstimate]
     """All of k attempts pass."""
+    margin: LeaderMargin | None
+    """Difference from the second group; None except for the leader, and without a second group."""
 
     @property
     def rank_text(self) -> str:

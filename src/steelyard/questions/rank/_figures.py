@@ -61,7 +61,7 @@ def _note(answer: Ranking) -> str:
 def _cost_note(group: RankedGroup) -> str:
     known = f"cost known for {group.cost_runs:,} of {counted(group.runs, 'run')}"
     if group.pareto_frequency is None:
-        return known
+        return f"{known}; {group.pareto_reason}" if group.pareto_optimal is not None else known
     return f"{known}; on the frontier in {percent(group.pareto_frequency, decimals=0)} of resamples"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from steelyard.errors import NoValidInputError, UsageError
+from steelyard.formatting import counted
 from steelyard.metrics import Key, catalog
 from steelyard.option_names import option
 from steelyard.questions._figure_options import Order
@@ -23,6 +24,7 @@ from steelyard.questions.analysis import (
     TaskMeans,
     gap_of,
     linearized,
+    over_clusters,
     ratio_part_names,
     runs_to_permute,
     scores_of,
@@ -30,10 +32,13 @@ from steelyard.questions.analysis import (
 from steelyard.questions.rank._answer import PassEstimate, RankedGroup, RankInterval
 from steelyard.records import Finding, Missing, key_label
 from steelyard.statistics import (
+    MIN_CLUSTERS,
+    MIN_RESAMPLED_TASKS,
     Floats,
     Interval,
     Ints,
     WeightBy,
+    effective_clusters,
     holm,
     mean_of,
     pareto_frequencies,
@@ -74,13 +79,16 @@ def estimate_ranks(
     order: Order,
     options: StatisticsOptions,
     ratio_parts: tuple[Floats, Floats] | None = None,
+    clusters: Ints | None = None,
+    are_clusters_units: bool = False,
     permuted: Callable[[], Mask | None] = lambda: None,
 ) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
     `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `ratio_parts`
-    holds numerator and denominator. `permuted` returns the pairs that differ by a permutation test, where attempts are
-    unequal: a pair must be shown by both tests.
+    holds numerator and denominator. `clusters` are those of the rows: the unit of analysis, or else they must confirm
+    what tasks show, if there are at least eight. `permuted` returns the pairs that differ by a permutation test, where
+    attempts are unequal: a pair must be shown by both tests.
     """
     agents = scores.shape[1]
     if agents == 1:
@@ -94,13 +102,18 @@ def estimate_ranks(
         best, worst = ranked_pairs(total_wins(scores))
         return -(best + worst).astype(float), best, worst, "none: ranks consistent with the majorities"
     if order == "bradley-terry":
-        by_task = strengths_by_task(scores)
-        better, test = _significant_means(by_task, options)
-        figures = np.round([mean_of(column) for column in by_task.T], 9)
-    elif ratio_parts is None:
-        better, test = _significant_means(scores, options)
-    else:
-        better, test = _significant_ratios(scores, ratio_parts, options)
+        scores, ratio_parts = strengths_by_task(scores), None
+        figures = np.round([mean_of(column) for column in scores.T], 9)
+    better, test = _significant(scores, ratio_parts, options)
+    if clusters is not None and (are_clusters_units or clusters.max() + 1 >= MIN_CLUSTERS):
+        parts = (
+            None
+            if ratio_parts is None
+            else (_cluster_sums(ratio_parts[0], clusters), _cluster_sums(ratio_parts[1], clusters))
+        )
+        confirmed, _ = _significant(_cluster_sums(scores, clusters), parts, options)
+        better = confirmed if are_clusters_units else better & confirmed
+        test += " over clusters" if are_clusters_units else ", over tasks and over clusters"
     differ = permuted() if better.any() else None
     if differ is not None:
         better, test = better & differ, f"{test}; permutation of runs"
@@ -108,20 +121,25 @@ def estimate_ranks(
     return figures, best, worst, test
 
 
-def _significant_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
-    """Return a matrix of significant pairs (i better than j, family-wise) and the name of the test."""
-    better = significantly_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
-    return better, "sign-flip max-t, step-down"
+def _cluster_sums(rows: Floats, clusters: Ints) -> Floats:
+    """Return the sum of the rows of each cluster."""
+    sums = np.zeros((int(clusters.max()) + 1, rows.shape[1]))
+    np.add.at(sums, clusters, rows)
+    return sums
 
 
-def _significant_ratios(
-    scores: Floats, ratio_parts: tuple[Floats, Floats], options: StatisticsOptions
+def _significant(
+    scores: Floats, ratio_parts: tuple[Floats, Floats] | None, options: StatisticsOptions
 ) -> tuple[Mask, str]:
-    """The same of ratios of means, by swaps with Holm's correction; too many pairs for that are tested as means."""
+    """Return a matrix of significant pairs (i better than j, family-wise) and the name of the test.
+
+    Ratios of means are tested by swaps with Holm's correction; too many pairs for that are tested as means.
+    """
     pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     draws = max(options.resamples, 50 * len(pairs))
-    if len(pairs) * draws * len(scores) > MAX_SWAPS:
-        return _significant_means(scores, options)
+    if ratio_parts is None or len(pairs) * draws * len(scores) > MAX_SWAPS:
+        better = significantly_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
+        return better, "sign-flip max-t, step-down"
     shown = holm(_swap_tests(ratio_parts, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
     means = [mean_of(column) for column in scores.T]
     better = np.zeros((len(means), len(means)), dtype=bool)
@@ -149,16 +167,6 @@ def competition_ranks(order_by: Floats) -> Ints:
     """
     rounded = np.round(order_by, 12)
     return np.array([1 + int(np.count_nonzero(rounded > value)) for value in rounded], dtype=np.int64)
-
-
-def fronts(
-    scores: Floats, costs: Floats, figures: tuple[Floats, Floats], *, options: StatisticsOptions
-) -> tuple[Mask, Floats]:
-    """Who is on the front by score and cost, and how often when tasks are resampled."""
-    # every draw compares all pairs: with very many of them fewer draws do
-    draws = min(options.resamples, max(200, MAX_CELLS // scores.shape[1] ** 2))
-    shares = pareto_frequencies(scores, costs, resamples=draws, seed=options.seed)
-    return pareto_optimal(*figures), shares
 
 
 def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
@@ -197,11 +205,18 @@ class Entrants:
     findings: tuple[Finding, ...]
     ratio_parts: tuple[Floats, Floats] | None = None
     """Numerator and denominator of a ratio of means, in the same rows and columns."""
+    clusters: Ints | None = None
+    """The cluster of each common task, numbered; None if tasks are independent."""
 
     @property
     def size(self) -> int:
         """How many there are."""
         return len(self.keys)
+
+    @property
+    def effective_clusters(self) -> float | None:
+        """Number of equal clusters that are worth as much as these; None without clusters."""
+        return None if self.clusters is None else effective_clusters(np.bincount(self.clusters))
 
     def on_common(self, tasks: Ints) -> Ints:
         """The competitor of each run on a common task; `tasks` are those of the runs."""
@@ -251,7 +266,13 @@ def enter(
     renumbered[kept] = np.arange(len(kept))
     groups = renumbered[codes]
     figures = samples.figures(metric, np.where(common[samples.tasks], groups, -1), len(kept))
-    return Entrants(tuple(keys[place] for place in kept), groups, common, scores, figures, tuple(findings), ratio_parts)
+    clusters = None
+    if samples.clusters is not None:
+        labels = [samples.clusters[samples.task_names[task]] for task in np.flatnonzero(common)]
+        clusters = np.unique(labels, return_inverse=True)[1]
+    return Entrants(
+        tuple(keys[place] for place in kept), groups, common, scores, figures, tuple(findings), ratio_parts, clusters
+    )
 
 
 def _halves_on_tasks(
@@ -402,11 +423,17 @@ def ranked_groups(
     ranks = competition_ranks(order_by)
     counting = field.on_common(samples.tasks)
     shown = scores_of(samples, counting, metrics[0], field.figures, level=options.level)
+    if samples.clusters is not None:
+        tasks_scored = np.flatnonzero(field.common)
+        shown = [
+            over_clusters(samples, interval, column, tasks_scored, options, catalog()[metrics[0]])
+            for interval, column in zip(shown, field.scores.T, strict=True)
+        ]
     passed = samples.by_group("pass_rate", field.groups, field.size)
     cost = samples.by_group("cost_usd", field.groups, field.size)
     costs, prices_of_pass = (samples.figures(name, counting, field.size) for name in ("cost_usd", "cost_of_pass"))
-    counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
-    front = _front(field, metrics[0], cost, costs, options)
+    runs = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
+    front = _frontier(field, metrics[0], cost, costs, are_clusters_units=samples.are_clusters_units, options=options)
     others = {name: samples.figures(name, counting, field.size) for name in metrics[1:]}
     tasks = int(field.common.sum())
     rows = []
@@ -420,17 +447,19 @@ def ranked_groups(
                 rank=int(ranks[place]),
                 rank_interval=RankInterval(int(best[place]), int(worst[place])),
                 score=shown[place],
-                runs=int(counted[place]),
+                runs=int(runs[place]),
                 cost_usd=_known(costs[place]),
                 cost_runs=int(cost[place].known[field.common].sum()),
                 cost_of_pass=_known(prices_of_pass[place]),
-                pareto_optimal=front[place][0] if place in front else None,
-                pareto_frequency=front[place][1] if place in front else None,
+                pareto_optimal=front.is_optimal.get(place),
+                pareto_frequency=front.frequencies.get(place),
+                pareto_reason=front.reason if place in front.is_optimal else front.excluded,
                 extra_metrics={name: _known(figures[place]) for name, figures in others.items()},
                 lower_bounds={name: counts[place] for name, counts in lower_bounds.items() if counts[place]},
                 strength=float(order_by[place]) if has_strength else None,
                 pass_at_k={str(k): _passes(pair[0], tasks) for k, pair in passes.items()},
                 pass_all_k={str(k): _passes(pair[1], tasks) for k, pair in passes.items()},
+                margin=None,
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))
@@ -444,15 +473,47 @@ def _known(figure: float) -> float | None:
     return None if np.isnan(figure) else float(figure)
 
 
-def _front(
-    field: Entrants, metric: str, cost: Sequence[TaskMeans], figures: Floats, options: StatisticsOptions
-) -> dict[int, tuple[bool, float]]:
-    """For each whose cost is known on all common tasks, whether it is on the front and how often in draws."""
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Pareto frontier of score and cost, by group."""
+
+    is_optimal: Mapping[int, bool]
+    """Of the groups whose cost is known on all common tasks."""
+    frequencies: Mapping[int, float]
+    """Fraction of bootstrap resamples in which the group is on the frontier."""
+    reason: str | None = None
+    """Why there are no frequencies."""
+    excluded: str = "the cost is unknown on some shared tasks"
+    """Why other groups are neither on the frontier nor below."""
+
+
+def _frontier(
+    field: Entrants,
+    metric: str,
+    cost: Sequence[TaskMeans],
+    figures: Floats,
+    *,
+    are_clusters_units: bool,
+    options: StatisticsOptions,
+) -> Frontier:
+    """Return the frontier and, from ten tasks or clusters on, how stable it is when these are resampled."""
+    if metric == "cost_usd":
+        return Frontier({}, {}, excluded="the groups are ranked by cost")
     priced = [place for place in range(field.size) if not np.isnan(cost[place].mean[field.common]).any()]
-    if not priced or metric == "cost_usd":
-        return {}
+    if not priced:
+        return Frontier({}, {})
     direction = 1.0 if catalog()[metric].better == "higher" else -1.0
+    members = pareto_optimal(direction * field.figures[priced], figures[priced])
+    is_optimal = dict(zip(priced, members.tolist(), strict=True))
+    scores = direction * field.scores[:, priced]
     costs = np.column_stack([cost[place].mean[field.common] for place in priced])
-    of_both = direction * field.figures[priced], figures[priced]
-    members, shares = fronts(direction * field.scores[:, priced], costs, of_both, options=options)
-    return {place: (bool(members[i]), float(shares[i])) for i, place in enumerate(priced)}
+    unit = "shared task"
+    if are_clusters_units and field.clusters is not None:
+        scores, costs, unit = _cluster_sums(scores, field.clusters), _cluster_sums(costs, field.clusters), "cluster"
+    if len(scores) < MIN_RESAMPLED_TASKS:
+        reason = f"{counted(len(scores), unit)}: too few to resample; {MIN_RESAMPLED_TASKS} are needed"
+        return Frontier(is_optimal, {}, reason=reason)
+    # every draw compares all pairs: with very many of them fewer draws do
+    draws = min(options.resamples, max(200, MAX_CELLS // scores.shape[1] ** 2))
+    shares = pareto_frequencies(scores, costs, resamples=draws, seed=options.seed)
+    return Frontier(is_optimal, dict(zip(priced, shares.tolist(), strict=True)))
