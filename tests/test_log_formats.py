@@ -602,6 +602,17 @@ class TestHarnesses:
         assert run.usage is not None
         assert run.usage.input_tokens == 20000  # counted lines do not outweigh the harness's total
 
+    def test_a_job_with_fewer_results_than_trials_has_a_finding(self, tmp_path: Path) -> None:
+        job = changed(SAMPLES / "harbor" / "job.json", tmp_path / "result.json")
+        changed(SAMPLES / "harbor" / "trial.json", tmp_path / "sort-parcels__x1" / "result.json")
+        missing = [each for each in findings(tmp_path) if each.code == "missing_trials"]
+        assert [(each.message, each.where) for each in missing] == [
+            ("1 of 4 trials of the job have a result; the others are not counted, not even as failed", str(job))
+        ]
+        for number in range(2, 5):
+            changed(SAMPLES / "harbor" / "trial.json", tmp_path / f"x{number}" / "result.json", sort=f"s{number}")
+        assert "missing_trials" not in {each.code for each in findings(tmp_path)}
+
     def test_a_stated_total_of_the_agent_outweighs_the_harness(self, tmp_path: Path) -> None:
         changed(SAMPLES / "harbor" / "trial.json", tmp_path / "result.json")
         changed(SAMPLES / "claude-json" / "result.json", tmp_path / "agent" / "stdout.log")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, number
+from steelyard.formatting import counted
 from steelyard.records import (
     Amount,
     Call,
@@ -251,7 +252,9 @@ def read(path: Path) -> Iterator[ReadItem]:
     """The trial, or what a job states of its trials."""
     job = "n_total_trials" in head_of(path).shape
     if job:
-        yield from _job(document(path, _JOB), str(path))
+        stated = document(path, _JOB)
+        yield from _job(stated, str(path))
+        yield from _trials_without_a_result(stated, path)
     else:
         yield _part(document(path, _TRIAL).with_steps(), path)
 
@@ -393,6 +396,17 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         yield stated_accuracy(
             path, stated=mean, of=total, how=f"{name}, missing rewards count as 0", verdicts=scores, what="mean reward"
         )
+
+
+def _trials_without_a_result(job: Job, path: Path) -> Iterator[Finding]:
+    """Yield a finding if the job's directory has fewer trials than the job; none if the trials are elsewhere."""
+    results = sum(1 for _ in path.parent.glob("*/result.json"))
+    if 0 < results < job.n_total_trials:
+        message = (
+            f"{results:,} of {counted(job.n_total_trials, 'trial')} of the job have a result; "
+            "the others are not counted, not even as failed"
+        )
+        yield Finding(code="missing_trials", message=message, where=str(path))
 
 
 def _number(text: str) -> bool:
