@@ -387,3 +387,18 @@ def test_runs_that_are_not_judged_are_not_told_of(tmp_path: Path) -> None:
             told = [finding.message for finding in whole.findings if finding.code == "unpriced"]
             assert told
             assert all(message.startswith("12 runs have no cost: ") for message in told)
+
+
+def test_gate_warns_that_several_inputs_are_checked_together(tmp_path: Path) -> None:
+    paths = [tmp_path / "main.jsonl", tmp_path / "branch.jsonl"]
+    for path, passed in zip(paths, (True, False), strict=True):
+        write(path, [Run(task=f"t{number}", id=f"{path.stem}-{number}", passed=passed) for number in range(20)])
+    together = sy.gate(paths, rule="pass_rate >= 0.1")
+    message = next(each.message for each in together.findings if each.code == "inputs_together")
+    assert message.startswith("the rules check the runs of 2 inputs together")
+    assert message.endswith('refer to the first as the baseline: "pass_rate >= baseline"')
+    of_table = sy.gate(sy.read(paths), rule="pass_rate >= 0.1")  # as a page asks
+    assert of_table.findings == together.findings
+    codes = {each.code for each in sy.gate(paths, rule="pass_rate >= baseline").findings}
+    codes |= {each.code for each in sy.gate(paths[0], rule="pass_rate >= 0.1").findings}
+    assert "inputs_together" not in codes

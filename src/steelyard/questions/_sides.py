@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import cast
 
 from steelyard.errors import UsageError
 from steelyard.option_names import option
-from steelyard.questions._run_input import Measurable, input_names
+from steelyard.questions._run_input import Measurable, Runs, input_names, is_table
 from steelyard.records import Selection
 from steelyard.settings import is_stdin, is_store, named_path
 
@@ -69,6 +70,14 @@ def checked_sides(
 
 
 BASELINE, CANDIDATE = "the baseline", "the candidate"
+
+
+def input_count(runs: Measurable) -> int:
+    """Return the number of paths that the runs are read from; 0 if they are records."""
+    given = cast("Runs", runs)  # other tables have no paths
+    if not is_table(given):
+        return len(_paths_in(runs))
+    return 0 if given.source is None else len(_paths_in(given.source.inputs))
 
 
 def _selection(side: object) -> Selection | None:

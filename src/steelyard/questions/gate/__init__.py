@@ -33,7 +33,7 @@ from steelyard.questions._group_keys import compared_schemes
 from steelyard.questions._measured_tables import open_table, other_basis
 from steelyard.questions._question import Texts, doc, question
 from steelyard.questions._run_input import Measurable
-from steelyard.questions._sides import BASELINE, CANDIDATE, checked_sides
+from steelyard.questions._sides import BASELINE, CANDIDATE, checked_sides, input_count
 from steelyard.questions.compare import skews, table_findings
 from steelyard.questions.gate._answer import EXIT, EXIT_IF_INCONCLUSIVE, Gate as Gate, RuleResult as RuleResult
 from steelyard.records import Finding, RunChoice, Selection, conditions_of, one_a_kind
@@ -109,6 +109,8 @@ def gate(runs: Measurable, options: GateOptions) -> Gate:
         lost = [name for name, is_lost in zip(samples.task_names, before & ~tried, strict=True) if is_lost]
         findings += [_not_tried_again(lost, of=int(before.sum()))] if lost else []
         tried &= before
+    elif options.candidate is None and (count := input_count(runs)) > 1:
+        findings.append(_together(count, rules[0]))
     if len(rules) > 1:
         findings.append(_several(len(rules), judging.level))
     checks = [check(rule, samples, from_new, ~from_new, options=judging, otherwise=otherwise) for rule in rules]
@@ -238,6 +240,15 @@ def _not_tried_again(lost: Sequence[str], *, of: int) -> Finding:
         f"rules with a baseline use the other {of - len(lost):,}"
     )
     return Finding(code="task_coverage", message=message)
+
+
+def _together(inputs: int, rule: Rule) -> Finding:
+    """Return a finding that no input is the baseline, as users of several inputs may expect."""
+    message = (
+        f"the rules check the runs of {inputs:,} inputs together; to compare two inputs, refer to the first as the "
+        f'baseline: "{rule.metric} {">=" if rule.at_least else "<="} baseline"'
+    )
+    return Finding(code="inputs_together", message=message)
 
 
 def _several(rules: int, level: float) -> Finding:
