@@ -248,6 +248,17 @@ def test_what_cannot_be_compared_is_an_error(given: dict[str, Any], said: str, s
         sy.speedup(**asked)
 
 
+def test_the_first_of_several_files_is_the_baseline(sides: dict[str, str], tmp_path: Path) -> None:
+    files = [sides["before"], sides["after"], sides["other"]]
+    result = sy.speedup(files)
+    assert [(each.agent, each.task_speedup) for each in result.attempts] == [("branch", 2.0), ("other", 0.5)]
+    assert result == sy.speedup(baseline=files[0], candidate=files[1:])
+    with pytest.raises(UsageError, match="candidate cannot be combined with a baseline and candidates as inputs"):
+        sy.speedup(files[:2], candidate=[sides["other"]])
+    with pytest.raises(SteelyardError, match="contains timings of one side"):
+        sy.speedup([sides["before"], tmp_path])  # a folder is no side
+
+
 def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(SteelyardError, match="contains timings of one side"):
         sy.speedup(SAMPLES / "pyperf.json")

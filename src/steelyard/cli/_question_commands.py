@@ -268,7 +268,8 @@ def _examples(question: Question) -> list[str]:
         given = {name: value for name, value in given.items() if f"{{{name}}}" not in question.command}
         places = [name for name, option in question.options.declared.items() if option.positional]
         others = [given.pop(name, "") for name in places]
-        words = [str(each) for each in ((*others, source) if question.input_last else (source, *others)) if each]
+        sources = source if isinstance(source, tuple) else (source,)
+        words = [str(each) for each in ((*others, *sources) if question.input_last else (*sources, *others)) if each]
         flags = {name: option.flag for name, option in question.options.declared.items() if option.flag}
         given = {flags.get(name, name): value for name, value in given.items()}
         lines.append(f"Example: {command_text(command, words, given)}")

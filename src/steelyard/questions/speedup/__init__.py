@@ -100,13 +100,14 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
 
 @log_question(
     SpeedupOptions,
-    examples=({"baseline": "main.json", "candidate": "branch.json"},),
-    input_help="Directory of tasks, an FC-Eval results.json or log, or a table with a mapping; - for stdin.",
+    examples=({"": ("main.json", "branch.json")},),
+    input_help="Baseline and candidate timings, a directory of tasks, an FC-Eval results.json or log, or a table with "
+    "a mapping; - for stdin.",
 )
 def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResult:
     """Measure speedups of one task's files, a folder of tasks, or an FC-Eval results.json or log.
 
-    `sy.speedup(baseline="main.json", candidate=["branch.json"])` compares two sides. With
+    `sy.speedup(["main.json", "branch.json"])` compares two sides: the first file is the baseline. With
     `interval="none"`, only the metrics of the specification are computed, without confidence intervals.
 
     >>> import steelyard as sy
@@ -116,13 +117,14 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     ...     for name, seconds in (("main", 4.0), ("branch", 2.0)):
     ...         timed = f'{{"task": "t", "benchmarks": [{{"name": "sort", "seconds": {seconds}}}]}}'
     ...         _ = Path(folder, f"{name}.json").write_text(timed)
-    ...     result = sy.speedup(baseline=f"{folder}/main.json", candidate=[f"{folder}/branch.json"])
+    ...     result = sy.speedup([f"{folder}/main.json", f"{folder}/branch.json"])
     >>> result.attempts[0].agent, result.attempts[0].task_speedup
     ('branch', 2.0)
     """
     from steelyard.questions.speedup._summary import speedups_of  # brings numpy and SciPy
     from steelyard.questions.speedup._task_timings import (
         TimingReading,
+        is_one_side,
         read_folder,
         read_speedup_table,
         read_task,
@@ -134,6 +136,12 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     reading = TimingReading(price_table=open_price_table(options.prices))
     if options.map is not None and (inputs is None or isinstance(inputs, TaskFiles)):
         raise UsageError(f"{option('map')} reads tables of speedups, not timings", hint="name the table")
+    given: list[Path] = []
+    if inputs is not None and not isinstance(inputs, TaskFiles):
+        given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+    if options.map is None and len(given) > 1 and all(map(is_one_side, given)):
+        _reject_sides(options)
+        inputs, options = None, options.replace(baseline=given[0], candidate=tuple(map(str, given[1:])))
     if inputs is None:
         inputs = _task_files(options)
     else:
@@ -141,7 +149,6 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions) -> SpeedupResu
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
-        given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
         mapping = None if options.map is None else open_mapping(options.map)
         for path in dict.fromkeys(given):
             if mapping is not None:
@@ -239,6 +246,13 @@ def _task_files(options: SpeedupOptions) -> TaskFiles:
         runs=options.runs,
         logs={key: [path] for key, path in agent_files(options.log, labels=after).items()},
     )
+
+
+def _reject_sides(options: SpeedupOptions) -> None:
+    """Raise if options name sides although the inputs are the sides."""
+    given = next((name for name in ("baseline", "candidate", "nop", "agent") if getattr(options, name)), None)
+    if given:
+        raise UsageError(f"{option(given)} cannot be combined with a baseline and candidates as inputs")
 
 
 def _reject_task_options(options: SpeedupOptions) -> None:

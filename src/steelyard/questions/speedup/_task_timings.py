@@ -345,12 +345,21 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
         hint = error.hint or "see the folder layout in docs/speedup.md"
         raise UnreadableFileError(str(path), f"no timings in this file: {error.message}", hint=hint) from error
     if source is not FCEVAL:
-        sides = f"{option('baseline')} and {option('candidate')}"
-        hint = f"use {sides}, or {option('nop')} and {option('agent')}"
+        hint = f"name two files, the baseline first, or use {option('nop')} and {option('agent')}"
         raise UnreadableFileError(
             str(path), f"a {source.name} file contains timings of one side; a speedup needs two", hint=hint
         )
     _add_trials(path, read_trials(opened), reading)
+
+
+def is_one_side(path: Path) -> bool:
+    """Return whether the file contains timings of one side of a change."""
+    if not path.is_file():
+        return False
+    try:
+        return open_timings(path)[1] is not FCEVAL
+    except InputError:
+        return False
 
 
 def read_speedup_table(path: Path, mapping: Mapping, reading: TimingReading) -> None:
