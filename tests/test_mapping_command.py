@@ -12,7 +12,8 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from steelyard.errors import UnreadableFileError
-from steelyard.sources import MappedRun, read_mapped, suggest
+from steelyard.records import TaskCounts
+from steelyard.sources import MappedRun, mapping_of, read_mapped, suggest
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 SHEET = SAMPLES / "sheet.csv"
@@ -551,3 +552,53 @@ def test_mapping_suggest_finds_totals_behind_an_empty_number(tmp_path: Path) -> 
     (tmp_path / "q.csv").write_text(f"Nr.;Testfall;Prompt;Ergebnis;Kosten\n{rows};Summe;;;1,20 $\n", encoding="utf-8")
     text = steelyard("mapping", "suggest", tmp_path / "q.csv").stdout
     assert 'unless = { Testfall = "Summe" }' in text
+
+
+def board(
+    tmp_path: Path, rows: list[tuple[object, ...]], header: str = "model,test_cases,pass_rate,total_cost"
+) -> Path:
+    path = tmp_path / "board.csv"
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_suggest_reads_the_counts_of_a_leaderboard(tmp_path: Path) -> None:
+    path = board(tmp_path, [("gpt-5", 225, 35.6, 1.5), ("claude-4", 224, 51.8, 14.4)])
+    suggestion = suggest([path])
+    assert suggestion.questions == ()
+    runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
+    # 35.6% of 225 is 80.1, 51.8% of 224 is 116.03
+    assert [run.task_counts for run in runs] == [TaskCounts(total=225, passed=80), TaskCounts(total=224, passed=116)]
+    assert [(run.task, run.cost_usd, run.verdict) for run in runs] == [("board", 1.5, None), ("board", 14.4, None)]
+
+
+def test_suggest_asks_which_of_two_rates_counts(tmp_path: Path) -> None:
+    header = "model,test_cases,pass_rate_1,pass_rate_2,pass_num_2"
+    path = board(tmp_path, [("gpt-5", 225, 20.4, 35.6, 80), ("claude-4", 225, 22.2, 51.6, 116)], header)
+    suggestion = suggest([path])
+    assert suggestion.questions == (
+        "Which column is the number or rate of tasks passed, of 'test_cases': 'pass_rate_1' or 'pass_num_2'?",
+    )
+    assert "uncomment one `task_counts` line below" in suggestion.text
+    line = '# task_counts = { total = "test_cases", passed = "pass_num_2" }'
+    answered = mapping_of(tomllib.loads(suggestion.text.replace(line, line.removeprefix("# "))))
+    runs = [item.run for item in read_mapped(path, answered) if isinstance(item, MappedRun)]
+    assert [run.task_counts and run.task_counts.passed for run in runs] == [80, 116]
+    assert [item.run.task_counts for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)] == [
+        None,
+        None,
+    ]
+
+
+def test_suggest_asks_about_a_rate_that_gives_no_integer(tmp_path: Path) -> None:
+    path = board(tmp_path, [("gpt-5", 10, 35.6, 1.5), ("claude-4", 10, 50.0, 14.4)])  # 35.6% of 10 is 3.56
+    suggestion = suggest([path])
+    assert suggestion.questions == ("Is 'pass_rate' a rate of 'test_cases'?",)
+    assert "# in 1 row, the rate gives no integer number of 'test_cases'" in suggestion.text
+    assert "task_counts" not in tomllib.loads(suggestion.text)["run"]
+
+
+def test_suggest_takes_rows_of_tasks_for_no_leaderboard(tmp_path: Path) -> None:
+    header = "name,model,tests,passed"
+    rows = [(f"parse-{number}", f"gpt-{number % 2}", 12, 5 + number) for number in range(7)]
+    assert "task_counts" not in suggest([board(tmp_path, rows, header)]).text

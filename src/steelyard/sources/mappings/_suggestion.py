@@ -44,6 +44,7 @@ from steelyard.sources.mappings._field_matches import (
 from steelyard.sources.mappings._layouts import EMPTY_LAYOUT, MAX_ROWS, Column, Layout, layout_of
 from steelyard.sources.mappings._mapping import VERSION, Field, Kind, Mapping, Numbers, Take, parse_mapping
 from steelyard.sources.mappings._reader import MappedRun, read_mapped
+from steelyard.sources.mappings._summaries import SummaryColumns, summary_columns
 
 SAMPLES = 3
 LINE_CHARACTERS = 300
@@ -112,7 +113,7 @@ def _suggested(tables: Sequence[_Table], ignored: Sequence[str], is_whole: bool)
     body = "\n".join(draft.lines())
     # where no column is surely the task, the first that may be is tried out
     mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "suggestion")
-    claims = [_claim(each, mapping) for each in tables]
+    claims = [_claim(each, mapping, draft.missing_verdict) for each in tables]
     looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
     head = [f"Suggested for {shown(first.shown)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
@@ -182,7 +183,10 @@ def _tables(paths: Sequence[Path], scratch: Path) -> tuple[list[_Table], list[st
 
 def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
     draft = _Draft(name, layout, numbers, _with_doubtful_task(layout, matches(layout.columns, numbers)))
-    lines_of_run = event_lines(layout, draft.found)
+    summary = _with_summary(draft)
+    if summary is not None:
+        return summary
+    lines_of_run = None if draft.has_rates else event_lines(layout, draft.found)
     if lines_of_run is None:
         steps = _steps_of_runs(layout)
         draft = replace(draft, found=tuple(_doubtful_if_changing(match, steps) for match in draft.found))
@@ -204,6 +208,31 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
         for match in draft.found
     )
     return replace(draft, found=tuple(weighed), unpivoted=tuple(columns_of_runs), asked=asked)
+
+
+SAME_MODEL = 3
+"""A leaderboard has at most so many rows per model, on average."""
+
+
+def _with_summary(draft: _Draft) -> _Draft | None:
+    """Return the draft with the counts of tasks, if each row of a model or agent states them; otherwise None."""
+    named = [match for match in draft.found if match.field in ("model", "agent") and match.score >= SURE]
+    if not named or draft.has("task") or draft.has("verdict") or draft.layout.keys:
+        return None
+    values = set(zip(*(map(plain_text, match.column.cells) for match in named), strict=True))
+    taken = {match.column.name for match in draft.found if match.score >= SURE and match.field != "impl_rate"}
+    columns = [column for column in draft.layout.columns if column.name not in taken]
+    summary = summary_columns(columns, draft.numbers) if len(values) * SAME_MODEL >= draft.layout.count else None
+    if summary is None:
+        return None
+    counted_in = {summary.total.name, *(each.column.name for each in summary.passed)}
+    remark = "may be a limit and not a count"
+    found = (
+        replace(match, score=SURE / 2, remark=remark) if match.field == "usage.reasoning_tokens" else match
+        for match in draft.found
+        if match.field != "verdict" and match.column.name not in counted_in
+    )
+    return replace(draft, found=tuple(found), summary=summary)
 
 
 def _doubtful_if_changing(match: Match, steps: Column | None) -> Match:
@@ -271,6 +300,8 @@ class _Claim(NamedTuple):
     runs: int
     set_aside: tuple[Rejected, ...]
     with_verdict: int = 0
+    missing: str = ""
+    """What to edit if no run has a verdict."""
     first: tuple[str, ...] = ()
     """The first runs, a line each."""
 
@@ -279,12 +310,12 @@ class _Claim(NamedTuple):
         read = f"{opening} the mapping reads {counted(self.runs, 'run')} from {shown(self.name)}"
         rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
         yield f"{read} and rejects {rows}."
-        if self.runs and not self.with_verdict:
-            yield "No run has a verdict, so no pass rate can be computed: set `outcome` or `passed` below."
+        if self.runs and not self.with_verdict and self.missing:
+            yield f"No run has a verdict, so no pass rate can be computed: {self.missing} below."
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
 
 
-def _claim(table: _Table, mapping: Mapping) -> _Claim:
+def _claim(table: _Table, mapping: Mapping, missing: str) -> _Claim:
     name = PurePath(table.shown).name
     try:
         items = list(islice(read_mapped(table.path, mapping, shown=table.shown), MAX_ROWS))
@@ -293,7 +324,8 @@ def _claim(table: _Table, mapping: Mapping) -> _Claim:
     rejected = tuple(item for item in items if isinstance(item, Rejected))
     runs = [item.run for item in items if isinstance(item, MappedRun)]
     with_verdict = sum(run.passed is not None or run.outcome is not None for run in runs)
-    return _Claim(name, len(runs), rejected, with_verdict, tuple(map(run_line, runs[:SAMPLES])))
+    first = tuple(map(run_line, runs[:SAMPLES]))
+    return _Claim(name, len(runs), rejected, with_verdict, missing=missing, first=first)
 
 
 def run_line(run: Run) -> str:
@@ -353,6 +385,8 @@ class _Draft:
     """The files that are read, where there are others."""
     by_file: bool = False
     """Whether each file is an experiment."""
+    summary: SummaryColumns | None = None
+    """The counts of the tasks that each row summarizes."""
 
     def lines(self) -> Iterator[str]:
         """The mapping, line by line."""
@@ -382,16 +416,24 @@ class _Draft:
             yield from self._of_columns()
         if self.by_model is not None:
             yield from self._of_models(self.by_model)
+        if self.summary is not None:
+            yield from self._of_summary(self.summary)
         yield from self._uncertain({column.name for column in self.unpivoted} | self._by_model_names)
 
     def questions(self) -> Iterator[str]:
         """What the rows do not decide."""
         if not self.has_task:
             names = " or ".join(shown(name) for name in self._task_names())
-            parts = [f"which column is the task: {names}"] if names else []
-            parts += ["is each row the summary of many runs"] if self._is_summary else []
-            text = ", or ".join(parts)
-            yield f"{text[:1].upper()}{text[1:]}?"
+            parts = [f"Which column is the task, that is, what each run works on: {names}?"] if names else []
+            parts += ["Is each row the summary of many runs?"] if self._is_summary else []
+            yield f"{' '.join(parts)} Uncomment one `task` line."
+        if self.summary is not None and not self.summary.is_sure:
+            names = " or ".join(shown(each.column.name) for each in self.summary.passed[:5])
+            of = shown(self.summary.total.name)
+            if len(self.summary.passed) > 1:
+                yield f"Which column is the number or rate of tasks passed, of {of}: {names}?"
+            else:
+                yield f"Is {names} a rate of {of}?"
         if self.asked:
             yield self.asked
         if self.layout.others:
@@ -399,12 +441,12 @@ class _Draft:
             yield f"Are the rows at {places} runs as well? Only those at {shown(self.layout.rows.at or '')} are read."
         if "task" in self._fields_of_columns and not all(map(_is_numbered_task, self.unpivoted)):
             names = " and ".join(shown(column.name) for column in self.unpivoted[:5])
-            yield f"Is each of the columns {names} a task?"
+            yield f"Is each of the columns {names} a task? If each is an agent, write agent for task."
         if self.lines_of_run is None and (steps := _steps_of_runs(self.layout)) is not None:
             yield f"Is each line a run, or a step of the run that {shown(steps.name)} names ([group] by = ...)?"
         taken = {match.column.name for match in self.found if match.score >= SURE}
         doubtful = [match for match in self.found if match.score < SURE and match.column.name not in taken]
-        if not (self.asked or self.unpivoted or self.by_model or self.has("verdict")):
+        if not (self.asked or self.unpivoted or self.by_model or self.summary or self.has("verdict")):
             yield from self._which_verdict(taken)
         yield from (
             match.question
@@ -441,9 +483,16 @@ class _Draft:
         return set() if self.by_model is None else set(self.by_model.names)
 
     @property
+    def missing_verdict(self) -> str:
+        """What to edit if no run has a verdict; empty if counts of tasks replace verdicts."""
+        if self.summary is None:
+            return "set `outcome` or `passed`"
+        return "" if self.summary.is_sure else "uncomment one `task_counts` line"
+
+    @property
     def has_task(self) -> bool:
         """Whether it is sure what the task is."""
-        return self.has("task") or bool(self.layout.keys) or "task" in self._fields_of_columns
+        return self.has("task") or bool(self.layout.keys or self.summary) or "task" in self._fields_of_columns
 
     def has(self, field: str) -> bool:
         """Whether it is sure which column is the field."""
@@ -491,6 +540,10 @@ class _Draft:
             yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
             yield f"task = {_toml(self.layout.key_path)}"
             return
+        if self.summary is not None:
+            yield "# the benchmark that each row summarizes"
+            yield f"{TASK} {{ value = {_toml(self.name)} }}"
+            return
         yield "# The task: uncomment the correct line."
         if self._is_summary:
             yield "# one row per model: the whole file may be one task"
@@ -500,6 +553,11 @@ class _Draft:
             yield f"# {TASK} {_toml(name)}"
 
     @property
+    def has_rates(self) -> bool:
+        """Whether some column is a pass rate, as only a summary has."""
+        return any(set(header_words(column.name)) >= RATE_WORDS for column in self.layout.columns)
+
+    @property
     def _is_summary(self) -> bool:
         """Whether each row has a pass rate, or a model of its own on a benchmark, as a leaderboard has."""
         if self.has("verdict"):
@@ -507,7 +565,7 @@ class _Draft:
         named = {match.field: match.column for match in self.found if match.score >= SURE}
         if "model" not in named:
             return False
-        if any(set(header_words(column.name)) >= RATE_WORDS for column in self.layout.columns):
+        if self.has_rates:
             return True
         columns = [named[field] for field in ("model", "agent", "experiment") if field in named]
         whole = [row for row in zip(*(column.cells for column in columns), strict=True) if None not in row]
@@ -544,6 +602,9 @@ class _Draft:
 
     def _uncertain(self, unpivoted: Collection[str]) -> Iterator[str]:
         taken = {match.column.name for match in self.found if match.score >= SURE}.union(unpivoted)
+        if self.summary is not None:
+            taken.add(self.summary.total.name)
+            taken.update(each.column.name for each in self.summary.passed if self.summary.is_sure)
         doubtful = [match for match in self.found if match.score < SURE]
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         if not others:
@@ -602,7 +663,12 @@ class _Draft:
             return "", verdicts
         if all(is_arm_name(column.name) for column in verdicts):
             return "", verdicts
-        return f"Is each of the columns {names} the verdicts of one model or agent, or is one of them the verdict?", []
+        question = f"Is each of the columns {names} the verdicts of one model or agent, or is one of them the verdict?"
+        first = _toml(verdicts[0].name)
+        return (
+            f"{question} {_answer_of_columns(verdicts, 'outcome')} For one verdict, add to [run]: outcome = {first}",
+            [],
+        )
 
     def _columns_of_scores(self, usual: Sequence[Column]) -> str:
         """What is asked about columns of numbers that are called like models."""
@@ -613,11 +679,29 @@ class _Draft:
             if is_arm_name(column.name) and not any(isinstance(number(cell), Problem) for cell in column.present)
         ]
         names = " and ".join(shown(column.name) for column in scores[:5])
-        return f"Is each of the columns {names} one run, and what do its numbers measure?" if len(scores) > 1 else ""
+        if len(scores) < 2:
+            return ""
+        answer = _answer_of_columns(scores, "impl_rate")
+        return f"Is each of the columns {names} one run, and what do its numbers measure? {answer}"
 
     @staticmethod
     def _are_named_attempts(columns: Sequence[Column]) -> bool:
         return all(_NAMED_ATTEMPT.fullmatch(column.name) for column in columns)
+
+    def _of_summary(self, summary: SummaryColumns) -> Iterator[str]:
+        yield "# each row is the summary of many tasks: their rate is summary_pass_rate, with an interval"
+        yield f"# {_cells(summary.total)}"
+        if not summary.is_sure:
+            yield "# the tasks that passed: uncomment the correct line"
+        for each in summary.passed:
+            yield f"# {_cells(each.column)}"
+            if each.misfits:
+                rows = counted(each.misfits, "row")
+                yield f"# in {rows}, the rate gives no integer number of {shown(summary.total.name)}"
+            spec = msgspec.to_builtins(each.spec)
+            passed = spec if len(spec) > 1 else spec["from"]
+            line = f"task_counts = {_toml({'total': summary.total.name, 'passed': passed})}"
+            yield line if summary.is_sure else f"# {line}"
 
     def _of_models(self, columns: ModelColumns) -> Iterator[str]:
         yield "# the common part of the names of several columns is the model"
@@ -660,6 +744,12 @@ class _Draft:
         meanings = {word: meaning_of(word) for word in words}
         yield from _about_errored(meanings.values())
         yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
+
+
+def _answer_of_columns(columns: Sequence[Column], field: str) -> str:
+    """What to type if each column is a model; `field` is what its cells are, or may be."""
+    names = _toml([column.name for column in columns])
+    return f'For models, add to [rows]: columns = {names}; and to [run]: model = "$column" and {field} = "$cell".'
 
 
 def _are_attempts(columns: Sequence[Column]) -> bool:
