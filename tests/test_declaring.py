@@ -249,6 +249,7 @@ def test_the_overview_is_declared_in_its_order() -> None:
         ("cost_usd", "median"),
         ("cost_of_pass", "value"),
         ("duration_seconds", "median"),
+        ("summary_pass_rate", "value"),
     ]
 
 

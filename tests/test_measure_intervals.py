@@ -18,8 +18,8 @@ from steelyard.errors import UnknownNameError
 from steelyard.metrics import catalog
 from steelyard.questions.analysis import METHODS
 from steelyard.questions.measure import GroupValue, Statistics
-from steelyard.records import Run
-from steelyard.statistics import bounded_mean, clopper_pearson, clustered, mover_ratio
+from steelyard.records import Run, TaskCounts
+from steelyard.statistics import bounded_mean, clopper_pearson, clustered, mover_ratio, wilson
 
 
 def group(runs, **options):
@@ -176,3 +176,31 @@ def test_a_grade_whose_median_is_not_settled_is_a_finding() -> None:
     ]
     plain = sy.measure(halves, by=["agent"])
     assert "uncertain_grade" not in {finding.code for finding in plain.findings}
+
+
+def test_a_summary_has_wilsons_interval_of_its_counts() -> None:
+    def summary(passed: int, agent: str) -> Run:
+        return Run(task="board", agent=agent, cost_usd=14.41, task_counts=TaskCounts(total=225, passed=passed))
+
+    runs = [summary(80, "x"), summary(100, "y"), summary(110, "y")]
+    measured = sy.measure(runs, by=["agent"], interval="auto").groups
+    rate = measured[0].metrics["summary_pass_rate"]
+    assert isinstance(rate, GroupValue)
+    assert rate.value == 80 / 225
+    expected = wilson(80, 225)
+    assert rate.interval is not None
+    assert (rate.interval.low, rate.interval.high, rate.interval.n) == (expected.low, expected.high, 225)
+    assert rate.interval.assumes == "independent tasks"
+    pooled = measured[1].metrics["summary_pass_rate"]  # two rows on the same tasks: counts are not independent
+    assert isinstance(pooled, GroupValue)
+    assert pooled.value == 210 / 450
+    assert pooled.interval is not None
+    assert (pooled.interval.low, pooled.interval.reason is None) == (None, False)
+    verdicts = measured[0].metrics["pass_rate"]
+    assert isinstance(verdicts, Statistics)
+    assert (verdicts.mean, verdicts.missing) == (None, 1)
+
+
+def test_counts_of_a_summary_never_exceed_its_tasks() -> None:
+    with pytest.raises(ValueError, match=r"passed \(6\) exceeds total \(5\)"):
+        TaskCounts(total=5, passed=6)

@@ -22,6 +22,7 @@ from steelyard.demo import demo_files
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.questions import ArenaSource, RunsSource
+from steelyard.records import TaskCounts
 
 EXPERIMENT = Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json"
 NO_VALUES = ("count", "reason", "formula", "inputs")
@@ -120,7 +121,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.startswith("timings/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-    write(folder / "runs.jsonl", islice(sy.demo_runs(), 0, None, 10))
+    summary = sy.Run(task="board", tier="T0", task_counts=TaskCounts(total=20, passed=5))
+    write(folder / "runs.jsonl", [*islice(sy.demo_runs(), 0, None, 10), summary])
     shutil.copy(EXPERIMENT, folder)
     for task in (folder / "timings").iterdir():
         shutil.copy(task / "nop.json", task / "nop-repeat.json")  # measured twice, for the noise floor

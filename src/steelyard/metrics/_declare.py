@@ -143,6 +143,8 @@ class Metric:
     """Whether a prompt without a canon has no value."""
     counts_outputs: bool = False
     """Whether the value is a fraction of a prompt's outputs."""
+    counts_tasks: bool = False
+    """Whether the numerator of a group metric counts some of the tasks that the denominator counts."""
     overview: int | None = None
     """Position among the metrics shown by default; None if it is not one of them."""
     lower_bound: str | None = None
@@ -377,6 +379,7 @@ def metric(
     binary: bool = False,
     needs_canon: bool = False,
     counts_outputs: bool = False,
+    counts_tasks: bool = False,
     overview: int | None = None,
     lower_bound: str | None = None,
     mean_of: str | None = None,
@@ -384,7 +387,8 @@ def metric(
     """Declare the function below as a metric; an inconsistent declaration raises an error with file and line.
 
     `per_run` adds a second metric, `<name>_per_run`, with the same formula applied to each run. `binary` declares that
-    a run's value is 0 or 1, and `counts_outputs` that a prompt's value is a fraction of its outputs. `needs_canon`
+    a run's value is 0 or 1, and `counts_outputs` that a prompt's value is a fraction of its outputs. `counts_tasks`
+    declares that a group's value is the fraction of the tasks counted that passed. `needs_canon`
     declares that a prompt without a canon has no value. `overview` is the position among the metrics shown by default.
     `lower_bound` names the boolean field of runs that add only a lower bound to a total. `mean_of` names the attempt
     metric that a metric over tasks averages.
@@ -412,6 +416,7 @@ def metric(
                 binary=binary,
                 needs_canon=needs_canon,
                 counts_outputs=counts_outputs,
+                counts_tasks=counts_tasks,
                 overview=overview,
                 lower_bound=lower_bound,
                 mean_of=mean_of,

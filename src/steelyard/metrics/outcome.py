@@ -6,7 +6,7 @@ from math import inf, isfinite, isinf
 from typing import Annotated, Any
 
 from steelyard.errors import UsageError
-from steelyard.metrics._declare import Example, Input, Mean, Optional, Param, Required, metric
+from steelyard.metrics._declare import Example, Input, Mean, Optional, Param, Required, Sum, metric
 from steelyard.metrics._words import INFINITY, Value, first_known, missing, number, ratio, when
 from steelyard.records import TOO_LARGE, exact_mean, exact_quotient
 
@@ -140,6 +140,26 @@ def pass_rate(
     verdicts = number(by_tests), number(passed), number(by_judges)
     verdict = first_known(*verdicts, 0.0) if unscored_fails else first_known(*verdicts)
     return when(first_known(number(lists_passes_only), 0.0) > 0, _NO_DENOMINATOR, verdict)
+
+
+@metric(
+    level="group",
+    title="Summary pass rate",
+    unit="fraction",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="tasks passed / tasks, of records that summarize several tasks",
+    example=Example({"summarized_passes": 80, "summarized_tasks": 225}, 0.35555555555555557),
+    counts_tasks=True,
+    overview=7,
+)
+def summary_pass_rate(*, summarized_passes: Sum, summarized_tasks: Sum) -> Value:
+    """Fraction of tasks passed, of which only the counts are known, as on a leaderboard.
+
+    The interval of a single summary takes the tasks as independent and needs no other runs.
+    """
+    return ratio(summarized_passes, summarized_tasks, at_zero=missing("no task is summarized"))
 
 
 @metric(

@@ -91,6 +91,7 @@ from ._run import (
     Snapshot as Snapshot,
     Step as Step,
     Steps as Steps,
+    TaskCounts as TaskCounts,
     TestResults as TestResults,
     calls_in as calls_in,
     strict_majority as strict_majority,

@@ -286,6 +286,7 @@ _NO_ACTIONS = "the record has no actions"
 _NO_CHANGES = "the record does not list code changes"
 _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
+_NO_TASK_COUNTS = "the record is not a summary of several tasks"
 _TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
 _NO_PROVENANCE = "not in the record"
 _NO_CALLS = "the record does not report the tokens of the run and of every call"
@@ -356,6 +357,26 @@ VALUE_PARTS: tuple[FieldGroup, ...] = (
                 "int",
                 "Number of tests listed in more than one of passed, failed and errors.",
                 "the record does not name its tests",
+            ),
+        ),
+    ),
+    FieldGroup(
+        lambda run: run.task_counts,
+        lambda counts: (counts.total, counts.passed),
+        (
+            Field(
+                "summarized_tasks",
+                "int",
+                "Number of tasks that the record summarizes.",
+                _NO_TASK_COUNTS,
+                FromColumns("value", ("task_counts.total",)),
+            ),
+            Field(
+                "summarized_passes",
+                "int",
+                "Number of these tasks that passed.",
+                _NO_TASK_COUNTS,
+                FromColumns("value", ("task_counts.passed",)),
             ),
         ),
     ),

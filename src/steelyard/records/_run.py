@@ -230,6 +230,19 @@ class TestResults(Record, frozen=True, kw_only=True):
         return self._count(self.passed) + self.not_passed
 
 
+class TaskCounts(Record, frozen=True, kw_only=True):
+    """Counts of a benchmark's tasks, if only a summary of its runs is known."""
+
+    total: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUE)]
+    """Number of tasks."""
+    passed: Count
+    """Number of tasks passed."""
+
+    def __post_init__(self) -> None:
+        if self.passed > self.total:
+            raise ValueError(f"passed ({self.passed}) exceeds total ({self.total})")
+
+
 class Snapshot(Record, frozen=True, kw_only=True):
     """Result of comparing behavior with a snapshot taken before the change."""
 
@@ -419,6 +432,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Paths created, as claimed by the agent."""
     tests: TestResults | None = None
     """Test results; if known, they determine the verdict."""
+    task_counts: TaskCounts | None = None
+    """Counts of the tasks that the record summarizes, as a row of a leaderboard does; not a verdict."""
     weak_check: bool | None = None
     """Whether the verdict comes from a command's exit status or report, which the agent's code can forge."""
     weak_timing: bool | None = None

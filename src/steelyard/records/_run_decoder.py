@@ -111,7 +111,7 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
 _NESTED_NAMES = frozenset(Usage.__struct_fields__)
 _FIGURES = frozenset({
     "passed", "outcome", "impl_rate", "cost_usd", "usage", "calls", "tests", "judgments", "benchmarks", "tool_calls",
-    "duration_seconds", "output", "snapshot", "files_created",
+    "duration_seconds", "output", "snapshot", "files_created", "task_counts",
 })  # fmt: skip
 """Fields by which a record is surely a run: a log of events has tasks too."""
 _VERDICTS = frozenset(("passed", "outcome", "tests", "judgments"))

@@ -193,6 +193,7 @@ def _of_mean(
 
 
 INDEPENDENT_RUNS = "independent runs"
+INDEPENDENT_TASKS = "independent tasks"
 
 
 def _with_tasks(interval: Interval, tasks: Ints) -> Interval:
@@ -349,6 +350,10 @@ def ratio_interval(
     """
     known = ~np.isnan(ratio_parts[0])
     above, below, tasks = ratio_parts[0][known], ratio_parts[1][known], tasks[known]
+    if declared.counts_tasks and len(above) == 1 and method in ("auto", *_SHARES):
+        share = _SHARES["wilson" if method == "auto" else method]
+        counted = structs.replace(share(int(above[0]), int(below[0]), level), assumes=INDEPENDENT_TASKS)
+        return of_figure(counted, figure, declared.bounds)
     if method not in ("auto", "fieller", "mover-r", "percentile", "bca"):
         return None
     if np.any(np.abs([above, below]) > TOO_LARGE):

@@ -107,7 +107,12 @@ def _named(group: Group, answer: Measurement) -> str:
 
 def overview_of(answer: Measurement) -> list[Metric]:
     """Return the metrics of the first table: those requested, else those that declare a place in it."""
-    shown = [catalog()[name] for name in answer.metrics_requested] or catalog().overview()
+    shown = [catalog()[name] for name in answer.metrics_requested] or [
+        metric
+        for metric in catalog().overview()
+        # few files are leaderboards
+        if not metric.counts_tasks or any(_mean(group, metric.name) is not None for group in answer.groups)
+    ]
     return [metric for metric in shown if all(metric.name in group.metrics for group in answer.groups)]
 
 

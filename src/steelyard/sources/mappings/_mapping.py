@@ -73,6 +73,8 @@ class Field(Record, frozen=True, kw_only=True):
     """Add other columns or paths; absent ones are ignored."""
     minus: Many | None = None
     """Subtract other columns or paths; absent ones are ignored."""
+    round: bool = False
+    """Round to the nearest integer, such as a count computed from a rate."""
     at_least: float | None = None
     """True if the value is at least this number."""
     default: Scalar | None = None

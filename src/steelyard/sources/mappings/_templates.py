@@ -172,7 +172,7 @@ class _Compiler:
         match kind:
             case "int":
                 # What is not whole yet may be so after it was multiplied or divided.
-                return to_number(numbers, field) if _operands(field) else to_whole(numbers, field)
+                return to_number(numbers, field) if field.round or _operands(field) else to_whole(numbers, field)
             case "duration":
                 return to_duration(numbers, field)
             case "time":
@@ -289,9 +289,15 @@ def _finisher(field: Field, kind: str) -> Convert | None:
     least = field.at_least
     if least is not None:
         return lambda value: value if value is None or isinstance(value, Problem) else value >= least
+    if field.round:
+        return _rounded
     if kind == "int" and _operands(field):
         return _whole
     return None
+
+
+def _rounded(value: Any) -> Any:  # Any: a number, None or a Problem
+    return round(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _whole(value: Any) -> Any:  # Any: a number, None or a Problem
