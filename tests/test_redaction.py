@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -253,3 +254,46 @@ def test_eight_times_the_text_takes_about_eight_times_the_time() -> None:
     slow = [piece for piece in PIECES if not is_linear(piece)]
     again = [piece for piece in slow if not (is_linear(piece) or is_linear(piece))]  # a pause of the machine passes
     assert again == []
+
+
+def same_letters(one: str, other: str) -> int:
+    """Return the length of what both begin with."""
+    return next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+
+
+@pytest.mark.parametrize("around", ["{}", "a word {} and more", "x={}", "a\n{}\nb", '"{}",', "\x1b[31m{}\x1b[0m"])
+def test_no_part_of_a_secret_is_surely_kept(around: str) -> None:
+    wrong = []
+    for plain in (*SHORT, *(canary.text for canary in CANARIES.values())):
+        text = around.format(plain)
+        shown = Redaction().text(text)
+        # what differs is the secret, up to letters that it shares with its mark
+        start, after = same_letters(text, shown), same_letters(text[::-1], shown[::-1])
+        places = range(start, len(text) - after)
+        assert len(places) > 1
+        wrong += [text[at : at + 2] for at in places if Redaction().surely_keeps(text, at, at + 1)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("split", SPLIT)
+def test_no_part_of_a_split_secret_is_surely_kept(split: str) -> None:
+    secret = CANARIES["Anthropic"].text
+    text = f"key {split}{secret[:12]}{split}{secret[12:]} here"
+    start = text.index(secret[:12])
+    assert not any(Redaction().surely_keeps(text, at, at + 1) for at in range(start, len(text) - len(" here")))
+
+
+def test_what_is_surely_kept_stays_in_the_redacted_text() -> None:
+    parts = [*INNOCENT, *SHORT, *(canary.text for canary in CANARIES.values()), "see module_common.error_value here"]
+    kept = 0
+    for part in parts:
+        text = f"{part}\nthe common end"
+        shown = Redaction().text(text)
+        for match in re.finditer(r"[A-Za-z]{3,}", text):
+            if Redaction().surely_keeps(text, *match.span()):
+                kept += 1
+                assert match[0] in shown
+    assert kept > len(parts)  # of each text, more than a word
+    named = "see module_common.error_value here"
+    assert Redaction().surely_keeps(named, 11, 17)
+    assert not Redaction().surely_keeps(named, 11, 17, is_named=True)

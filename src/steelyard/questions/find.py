@@ -216,6 +216,7 @@ class _Finder:
         if self._word and not transcript.may_contain(self._word):
             return
         search, called = self._search, dict[str, str]()
+        id_ = id_ if self._redaction is None else self._redaction.text(id_)
         for step in transcript:
             if step.tool is not None and step.call is not None:
                 called[step.call] = step.tool
@@ -223,16 +224,28 @@ class _Finder:
             if (self._roles and step.role not in self._roles) or (self._tools and tool not in self._tools):
                 continue
             for text in step.content:
-                if search(text) is not None:
-                    self._take(id_, step, tool)
+                if (span := search(text)) is not None:
+                    if not self._is_counted(id_, step, text, span):
+                        self._take(id_, step, tool)
                     break
         self._rejected += transcript.rejected
+
+    def _is_counted(self, id_: str, step: SessionStep, text: str, span: Span) -> bool:
+        """Count the step if it is not listed and the match is surely not in what is redacted."""
+        if len(self._matches) < MAX_MATCHES:
+            return False
+        is_named = step.arguments is not None
+        if self._redaction is not None and not self._redaction.surely_keeps(text, *span, is_named=is_named):
+            return False
+        self._count += 1
+        self._runs.add(id_)
+        return True
 
     def _take(self, id_: str, step: SessionStep, tool: str | None) -> None:
         """Take a step that contains the pattern, unless that is in what is redacted."""
         if self._redaction is not None:
             step = placed_step(step, step.index, step.source_path or "", self._redaction)
-            id_, tool = self._redaction.text(id_), None if tool is None else self._redaction.text(tool)
+            tool = None if tool is None else self._redaction.text(tool)
         text, span = next(((text, span) for text in step.content if (span := self._search(text))), ("", None))
         if span is None:
             return
