@@ -566,6 +566,7 @@ def test_suggest_reads_the_counts_of_a_leaderboard(tmp_path: Path) -> None:
     path = board(tmp_path, [("gpt-5", 225, 35.6, 1.5), ("claude-4", 224, 51.8, 14.4)])
     suggestion = suggest([path])
     assert suggestion.questions == ()
+    assert "--by model --metrics summary_pass_rate,total_cost_usd --interval auto\n" in suggestion.text
     runs = [item.run for item in read_mapped(path, suggestion.mapping) if isinstance(item, MappedRun)]
     # 35.6% of 225 is 80.1, 51.8% of 224 is 116.03
     assert [run.task_counts for run in runs] == [TaskCounts(total=225, passed=80), TaskCounts(total=224, passed=116)]

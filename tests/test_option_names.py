@@ -43,7 +43,7 @@ FOREIGN_FILES = {"sandbox/_commands.py"}
 """Files that start another program (bubblewrap) with many flags."""
 COMMANDS: dict[str, set[str]] = {
     "demo/_examples.py": {"--by", "--baseline", "--rule", "--contract", "--store", "--out"},
-    "sources/mappings/_suggestion.py": {"--map"},
+    "sources/mappings/_suggestion.py": {"--by", "--interval", "--map", "--metrics"},
     "option_names.py": {"--no-"},
     "questions/_question.py": {"--no-"},
     "questions/_sources.py": {"--store", "--map"},

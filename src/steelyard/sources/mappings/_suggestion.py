@@ -117,6 +117,11 @@ def _suggested(tables: Sequence[_Table], ignored: Sequence[str], is_whole: bool)
     looked = f"the first {MAX_ROWS:,} rows" if layout.count >= MAX_ROWS else f"{layout.count:,} rows"
     head = [f"Suggested for {shown(first.shown)} from {looked}. Check every line before you use it:"]
     head.append("  steelyard read FILE --map THIS.toml")
+    if draft.summary is not None:
+        head.append("Each row is the summary of many tasks. For a table with their rates and intervals:")
+        key = "model" if draft.has("model") else "agent"
+        shown_metrics = "--metrics summary_pass_rate,total_cost_usd --interval auto"
+        head.append(f"  steelyard measure FILE --map THIS.toml --by {key} {shown_metrics}")
     if draft.lines_of_run is not None:
         head += draft.lines_of_run.notes()
     if not draft.has_task:
@@ -689,7 +694,7 @@ class _Draft:
         return all(_NAMED_ATTEMPT.fullmatch(column.name) for column in columns)
 
     def _of_summary(self, summary: SummaryColumns) -> Iterator[str]:
-        yield "# each row is the summary of many tasks: their rate is summary_pass_rate, with an interval"
+        yield "# the number of tasks that each row summarizes, and of those that passed"
         yield f"# {_cells(summary.total)}"
         if not summary.is_sure:
             yield "# the tasks that passed: uncomment the correct line"
