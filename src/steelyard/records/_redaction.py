@@ -259,10 +259,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\\]|\^\[")
 
 
 _SHORTEST = 8
-"""A secret that is shorter has a digit or one of the signs below."""
-_SIGNS = re.compile(r"[0-9!@#%^*+/=]")
-_ESCAPE_SIGNS = ("\x1b", "\x9b", "^[", "\\u001b", "\\x1b", "\\033", "\\e")
-"""Signs of sequences of a terminal, which may be within a secret and contain spaces."""
+"""A secret that is shorter, or the beginning of a wrapped one, has one of the characters below."""
+_SIGNS = re.compile(r"[0-9!@#%^*+/=_\-]")
+_SPACED = ("cookie", "private key", "mysql", "mariadb")
+"""Signs of secrets that may contain spaces."""
+_WRAPS = ("\n ", "\n\t", "\\n ", "\\n\t")
+"""What a wrapped secret has before its indented end."""
+_INDENT = 60
+"""At least the longest indentation of the end of a wrapped secret."""
+_ESCAPE_SIGNS = ("\x1b", "\x9b", "^[", "\\u00", "\\x", "\\033", "\\e")
+"""Signs of escaped letters and of sequences of a terminal, which may be within a secret."""
 _CONTEXTS = (
     *("key", "secret", "token", "pass", "pwd", "credential", "auth", "bearer", "basic", "login", "-u", "--user"),
     "curl",
@@ -330,18 +336,21 @@ class Redaction:
         (True, False)
         """
         lower = text.lower()
-        if "cookie" in lower or "private key" in lower:  # such secrets contain spaces
+        if any(sign in lower for sign in _SPACED):
             return False
         if (not text.isascii() or _CONTROL.search(text)) and any(sign in lower for sign in _ESCAPE_SIGNS):
             return False
-        # a secret contains no spaces
+        # of all other secrets, only wrapped ones contain spaces
         begin = 1 + max(text.rfind(space, 0, start) for space in " \t\n")
         stop = min(at if (at := text.find(space, end)) >= 0 else len(text) for space in " \t\n")
         near = text[begin:stop]
         words = near.split() if near.isascii() and near.isprintable() else [near]
         if all(len(word) < _SHORTEST and _SIGNS.search(word) is None for word in words):
             return True
-        return not (is_named or any(sign in lower for sign in _CONTEXTS)) and self.text(near) == near
+        around = text[max(begin - _INDENT, 0) : stop + 2]
+        if is_named or any(sign in lower for sign in _CONTEXTS) or any(wrap in around for wrap in _WRAPS):
+            return False
+        return self.text(near) == near
 
     def _replaced(self, kind: str, match: re.Match[str]) -> str:
         group = "secret" if "secret" in match.re.groupindex else 0
