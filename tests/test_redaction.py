@@ -264,7 +264,10 @@ def same_letters(one: str, other: str) -> int:
 @pytest.mark.parametrize("around", ["{}", "a word {} and more", "x={}", "a\n{}\nb", '"{}",', "\x1b[31m{}\x1b[0m"])
 def test_no_part_of_a_secret_is_surely_kept(around: str) -> None:
     wrong = []
-    for plain in (*SHORT, *(canary.text for canary in CANARIES.values())):
+    key = "ghp_" + "a1B2" * 9
+    wrapped = [f"{key[:at]}{between}{key[at:]}" for between in WRAPPED for at in (12, -12)]
+    glued = [each.format("correct battery") if "'{}'" in each else each.format("hunter2x") for each in GLUED]
+    for plain in (*SHORT, *wrapped, *glued, *(canary.text for canary in CANARIES.values())):
         text = around.format(plain)
         shown = Redaction().text(text)
         # what differs is the secret, up to letters that it shares with its mark

@@ -345,7 +345,7 @@ class Redaction:
         stop = min(at if (at := text.find(space, end)) >= 0 else len(text) for space in " \t\n")
         near = text[begin:stop]
         words = near.split() if near.isascii() and near.isprintable() else [near]
-        if all(len(word) < _SHORTEST and _SIGNS.search(word) is None for word in words):
+        if words and all(len(word) < _SHORTEST and _SIGNS.search(word) is None for word in words):
             return True
         around = text[max(begin - _INDENT, 0) : stop + 2]
         if is_named or any(sign in lower for sign in _CONTEXTS) or any(wrap in around for wrap in _WRAPS):
