@@ -46,7 +46,7 @@ _REST = r"(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]{16,}"
 
 _NEXT_LINE = r"(?:\r?\n|\\{1,15}n)[ \t]{1,40}(?=[A-Za-z_\-]{0,60}[0-9])[A-Za-z0-9_\-]"
 _ENDS_THERE = r"(?=[\s\"'`,;)\\]|\Z)"
-_WRAPPED = rf"(?:{_REST}(?:{_NEXT_LINE}{{6,}}{_ENDS_THERE})?|[A-Za-z0-9_\-]{{4,}}+{_NEXT_LINE}{{12,}}{_ENDS_THERE})"
+_WRAPPED = rf"(?:{_REST}(?:{_NEXT_LINE}{{6,}}{_ENDS_THERE})?|[A-Za-z0-9_\-]{{4,120}}+{_NEXT_LINE}{{12,}}{_ENDS_THERE})"
 """The same, or with its end alone on an indented line, as wrapped output has it."""
 
 
