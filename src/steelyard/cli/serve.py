@@ -131,7 +131,8 @@ def serve_command(
         bool, Parameter(help="Allow reads from other machines without a token.", negative="")
     ] = False,
     allow_host: Annotated[
-        tuple[str, ...], Parameter(help="Additional allowed host name; repeatable.", negative="")
+        tuple[str, ...],
+        Parameter(help="Additional host name to accept in the Host header of requests; repeatable.", negative=""),
     ] = (),
     root_path: Annotated[
         str, Parameter(help="URL path prefix under which a reverse proxy serves Steelyard, such as /steelyard.")

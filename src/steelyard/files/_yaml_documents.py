@@ -95,7 +95,7 @@ def _scalar(event: Any) -> Any:  # Any: PyYAML's event, and a JSON scalar
     if pattern is None:
         raise _unknown_tag(event)
     if not pattern.fullmatch(event.value):
-        raise ValueError(f"{event.value[:40]!r} in line {event.start_mark.line + 1} is not of its type")
+        raise ValueError(f"{event.value[:40]!r} on line {event.start_mark.line + 1} does not have the type of its tag")
     return make(event.value)
 
 

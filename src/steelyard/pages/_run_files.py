@@ -30,7 +30,8 @@ def check_runs_folder(path: Path) -> None:
     check_folder(path)
     if path.is_dir() and any(path.iterdir()):
         raise UsageError(
-            f"directory {path} is not empty", hint="use a new directory: existing files would be read with it"
+            f"directory {path} is not empty",
+            hint="use a new directory: files that are in it already would be read as well",
         )
 
 

@@ -124,8 +124,8 @@ class ClusterOptions(Options):
     """Clusters of dependent tasks."""
 
     cluster: str | None = doc(
-        "Field by which dependent tasks are clustered, e.g. repository; none treats tasks as independent (default: "
-        "each task is its own cluster, but for SWE-bench instances a verdict must also hold when tasks are clustered "
+        "Field that identifies clusters of dependent tasks, such as repository; none treats tasks as independent "
+        "(default: tasks are independent, but for SWE-bench instances a verdict must also hold with tasks clustered "
         "by repository).",
         default=None,
     )
@@ -175,8 +175,8 @@ class RankOptions(VerdictOptions, ClusterOptions, DrawOptions, TasksOptions, Con
     """Options of `rank`."""
 
     by: Names = doc(
-        "Comma-separated grouping keys: agent, model, tier, experiment, file or a custom field (default: those "
-        "of agent, model and tier that vary).",
+        "Comma-separated grouping keys: agent, model, tier, experiment, file or a custom field (default: "
+        "whichever of agent, model and tier vary).",
         default=(),
     )
     metrics: Names = doc(

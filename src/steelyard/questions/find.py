@@ -51,7 +51,7 @@ class FindOptions(RunFilterOptions):
 
     pattern: str = doc("Text to find, or a regular expression.", kw_only=False)
     regex: bool = doc("Treat PATTERN as a regular expression (RE2 syntax).", default=False)
-    tool: Names = doc("Only calls of these tools and their results; comma-separated.", default=())
+    tool: Names = doc("Only calls to these tools, and their results; comma-separated.", default=())
     role: Names = doc("Only steps of these roles: system, user, assistant, reasoning, tool.", default=())
     context: int = doc("Characters to show before and after a match (default: 60).", default=60)
     redact: bool = doc("Redact API keys and tokens.", default=True, local=True)

@@ -26,7 +26,7 @@ class PowerOptions(ConfidenceOptions):
     attempts: int = doc("Attempts per task and side.", default=1)
     icc: float | None = doc(
         "Intraclass correlation: fraction of the variance of outcomes that is between tasks, from 0 (all tasks are "
-        "equally hard) to below 1; required for several attempts (default: 0).",
+        "equally hard) to below 1; required for several attempts.",
         default=None,
     )
     seed: int | None = doc("Random seed.", default=None)

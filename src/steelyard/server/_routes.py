@@ -537,7 +537,7 @@ class ApiRoute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 API_NOTES = (
-    "Every response equals the JSON output of the command; append `.csv` to a path for its table.",
+    "Each response equals the JSON output of the corresponding command; append `.csv` to a path to get its table.",
     "Lists are paginated: pass the `next` value of a response as the `after` parameter of the next request.",
     "Errors are application/problem+json (RFC 9457).",
 )

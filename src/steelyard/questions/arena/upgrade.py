@@ -1,7 +1,7 @@
 """Upgrade the schema of a store.
 
-Upgrades a store created by an older version, including its canons. SQLite files are backed up first. Back up
-PostgreSQL databases with pg_dump. If the upgrade fails, the store is unchanged.
+Upgrades a store created by an older version, including its canons (reference outputs of `repeatability`). SQLite
+files are backed up first. Back up PostgreSQL databases with pg_dump. If the upgrade fails, the store is unchanged.
 """
 
 from __future__ import annotations

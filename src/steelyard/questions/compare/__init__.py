@@ -101,7 +101,8 @@ class CompareOptions(VerdictOptions, DifferenceOptions, TasksOptions, ConditionO
         default=None,
     )
     sequential: int | None = doc(
-        "Test that stays valid under repeated looks at incomplete results, for N tasks planned before the first look.",
+        "Use a sequential test, which stays valid under repeated looks at incomplete results; N is the planned number "
+        "of tasks, fixed before the first look.",
         default=None,
     )
 

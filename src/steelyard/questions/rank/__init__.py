@@ -66,7 +66,7 @@ RANK = "Rank 2-4: {level} confidence set for the rank."
 CLEAN = ", runs with an integrity violation counted as not passed"
 BOUND_SIGN = "≥"
 BOUND = "≥ marks a lower bound: the cost of some runs is known to be too low."
-PARETO = "Pareto: * = on the frontier; percentage of bootstrap resamples in which it is{reason}."
+PARETO = "Pareto: * = on the frontier; percentage = bootstrap resamples in which the group is on it{reason}."
 
 
 @question(RankOptions, examples=({"by": "tier", "metrics": "composite_score"},))

@@ -62,7 +62,7 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
     metric = catalog()["r_raw"]
-    note = f"{confidence_text(LEVEL)}; fraction of the most frequent output"
+    note = f"{confidence_text(LEVEL)}; fraction of outputs equal to the most frequent one"
     return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)
 
 

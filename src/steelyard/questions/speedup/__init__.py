@@ -80,7 +80,8 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
         default="speedup-1",
     )
     agent_only: Literal["drop", "baseline", "worst"] | None = doc(
-        "How to score benchmarks that fail only with the agent's code (default: the profile's).",
+        "Benchmarks that fail only with the agent's code: drop omits them, baseline scores them as unchanged, worst as "
+        "the agent's lowest speedup in the task (default: the profile's).",
         default=None,
     )
     interval: Literal["order", "bootstrap", "none"] | None = doc(
@@ -88,7 +89,7 @@ class SpeedupOptions(PriceOptions, TaskFileOptions):
         default=None,
     )
     verdict: Literal["interval", "asv"] | None = doc(
-        "Rule for faster and slower verdicts (default: the profile's).",
+        "Rule that decides whether a benchmark is faster or slower (default: the profile's).",
         default=None,
     )
     unscored: Unscored = doc(
