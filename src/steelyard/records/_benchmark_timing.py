@@ -112,4 +112,4 @@ class Timing(Record, frozen=True, kw_only=True):
     @property
     def usable_samples(self) -> tuple[float, ...]:
         """The samples that are numbers."""
-        return tuple(value for value in self.samples or () if math.isfinite(value))
+        return tuple(filter(math.isfinite, self.samples or ()))

@@ -270,13 +270,28 @@ def _prior_degrees(variances: Floats, degrees: Floats) -> float:
 
 
 def _half_width(error: Floats, degrees: Floats, alpha: float, effect: float) -> Floats:
-    """Return the distance at which `minimum_effect_p` is alpha: Student's if the effect is 0."""
-    below, above = np.zeros(len(error)), student_quantile(1 - alpha, degrees) * error + math.log1p(effect)
+    """Return the distance at which `minimum_effect_p` is alpha: Student's if the effect is 0.
+
+    By Newton's method, or by bisection where a step would leave the interval that contains the solution.
+    """
+    margin = math.log1p(effect)
+    above = student_quantile(1 - alpha, degrees) * error + margin
+    if not effect:
+        return above
+    below = np.zeros(len(error))
+    width = special.stdtrit(degrees, max(1 - alpha, 0.5)) * error + margin
+    scale = np.exp(special.gammaln((degrees + 1) / 2) - special.gammaln(degrees / 2)) / np.sqrt(degrees * math.pi)
     for _ in range(60):
-        middle = (below + above) / 2
-        outside = minimum_effect_p(middle, error, degrees, effect) <= alpha
-        below, above = np.where(outside, below, middle), np.where(outside, middle, above)
-    return above
+        excess = minimum_effect_p(width, error, degrees, effect) - alpha
+        below, above = np.where(excess > 0, width, below), np.where(excess > 0, above, width)
+        tails = [((width + sign * margin) / error) ** 2 for sign in (1, -1)]
+        slope = scale / error * sum(np.exp(-(degrees + 1) / 2 * np.log1p(tail / degrees)) for tail in tails)
+        step = width + excess / np.maximum(slope, 1e-300)
+        inside = np.where((below <= step) & (step <= above), step, (below + above) / 2)
+        before, width = width, np.where(np.abs(step - width) <= 1e-14 * width, width, inside)
+        if np.array_equal(before, width):
+            break
+    return width
 
 
 def _overall(
