@@ -419,6 +419,10 @@ class Question:
         """Return the name of its function, or of its method of an arena."""
         return self.name.removeprefix(ARENA)
 
+    @cached_property
+    def _stated(self) -> type[msgspec.Struct]:
+        return self.body()
+
     def body(self, *, without: Collection[str] = ()) -> type[msgspec.Struct]:
         """Return the options that a request can state, as a struct."""
         name = self.options.__name__.replace("Options", "Body")
@@ -462,9 +466,9 @@ class Question:
 
     def _check_types(self, options: Options) -> None:
         """Reject values of other types than declared, with the same error in Python and over HTTP."""
-        body = self.body()
+        stated = self._stated
         try:
-            msgspec.convert({name: getattr(options, name) for name in body.__struct_fields__}, body)
+            msgspec.convert({name: getattr(options, name) for name in stated.__struct_fields__}, stated)
         except msgspec.ValidationError as error:
             raise UsageError(problem_text(error), where=self.function_name) from error
 
