@@ -55,7 +55,7 @@ def test_records_in_yaml_need_no_mapping(tmp_path: Path) -> None:
 def test_leaderboard_in_yaml_is_suggested_as_a_summary(tmp_path: Path) -> None:
     (tmp_path / "board.yml").write_text("- model: gpt-5\n  solved: 71.5\n- model: claude-x\n  solved: 68\n")
     suggestion = sy.suggest_mapping(tmp_path / "board.yml")
-    assert suggestion.questions[0] == "Is each row the summary of many runs?"
+    assert suggestion.questions[0] == "Is each row the summary of many runs? Uncomment one `task` line."
     text = suggestion.text.replace('# task = { value = "board" }', 'task = { value = "board" }')
     (tmp_path / "m.toml").write_text(text)
     measured = sy.measure(tmp_path / "board.yml", map=tmp_path / "m.toml", by=["model"], metrics=["solved"])
@@ -72,7 +72,7 @@ def test_leaderboard_in_yaml_is_suggested_as_a_summary(tmp_path: Path) -> None:
         ("a: [1\n", "runs.yml: not YAML in line 2"),
         ("a: !!python/x 1", "not YAML: unknown tag 'tag:yaml.org,2002:python/x' in line 1"),
         ("[1]: a", "not YAML: a key in line 1 is a list or mapping"),
-        ("a: !!int x", "not YAML: 'x' in line 1 is not of its type"),
+        ("a: !!int x", "not YAML: 'x' on line 1 does not have the type of its tag"),
     ],
 )
 def test_yaml_that_cannot_be_read_is_rejected(tmp_path: Path, text: str, message: str) -> None:
@@ -100,5 +100,5 @@ def test_rows_with_a_pass_rate_may_be_summaries(tmp_path: Path) -> None:
             for model, form, rate in rows
         )
     )
-    questions = sy.suggest_mapping(path).questions
-    assert [question.rpartition(", or ")[2] for question in questions] == ["is each row the summary of many runs?"]
+    (question,) = sy.suggest_mapping(path).questions
+    assert question.endswith("? Is each row the summary of many runs? Uncomment one `task` line.")
