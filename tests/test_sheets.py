@@ -23,7 +23,7 @@ MEANINGS: list[dict[str, Any]] = [
 ]
 
 SUMMARIES = {"09-en-leaderboard.csv": [[357, 500], [340, 500], [316, 500], [277, 500]]}
-"""Passed tasks and tasks per row of sheets whose rows are summaries, which need no question if they are read as such."""
+"""Passed tasks and tasks per row of sheets whose rows are summaries: read as such, they need no question."""
 
 
 def test_sheets_are_unchanged() -> None:
