@@ -137,6 +137,7 @@ def test_the_demonstration_shows_seven_graded_tiers() -> None:
     }
     assert missing <= {
         "skill_efficiency",
+        "summary_pass_rate",
         "skill_efficiency_per_run",
         "token_efficiency_ratio",
         "token_efficiency_ratio_per_run",

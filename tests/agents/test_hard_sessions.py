@@ -192,7 +192,9 @@ def test_a_session_that_is_killed_is_a_lower_bound(session: Session) -> None:
     session.run(Script(steps=(WRITE, AGAIN, Step(say="done")), hangs_from=call), killed_at=call)
     session.check(at_least_calls=call)
     runs = outcome_of_paths([session.home / session.agent.logs])
-    assert [(run.provenance or {})["usage"] for run in runs] in (["lower_bound"], [])
+    # unknown: it was killed before it wrote the first answer to its log
+    known = [(run.provenance or {})["usage"] for run in runs if run.usage is not None]
+    assert known in (["lower_bound"], [])
     assert runs or "copilot" in session.agent.npm
 
 
