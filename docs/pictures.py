@@ -212,7 +212,7 @@ def _waterfall() -> Figure:
 
 
 def _trend() -> Figure:
-    """Scores over time. The stepped line is the best score so far. Vertical lines mark changes of baseline or profile."""
+    """Scores over time. The stepped line is the best score so far. Vertical lines mark a new baseline or profile."""
     draw = random.Random(8)
     moment, best, points = datetime(2026, 9, 1), 0.0, []  # noqa: DTZ001 # drawn as it is given
     for count in range(60):
