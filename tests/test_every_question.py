@@ -314,10 +314,6 @@ def test_no_option_has_a_reserved_name(name: str) -> None:
 
 OUTPUTS = {"--json", "--csv", "--out", "--quiet"}
 OTHER_OUTPUT = {
-    "arena init": "prints one sentence about the new store",
-    "arena notify": "sends until it is stopped",
-    "arena upgrade": "prints one line per migration",
-    "arena watch": "prints events until it is stopped",
     "demo": "a tour of other commands",
     "mapping show": "prints a TOML file",
     "mapping suggest": "prints a TOML file",

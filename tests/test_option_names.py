@@ -32,8 +32,8 @@ FOREIGN: dict[str, set[str]] = {
     "sources/formats/qwen_code.py": {"--output-format"},
     "sources/formats/scylla.py": {"--model"},
     "grading/_test_process.py": {"--continue-on-collection-errors"},
-    "questions/integrity/_actions.py": {"--in-place"},
-    "questions/integrity/_run_check.py": {"--create", "--dest", "--output", "--prefix", "--target"},
+    "questions/integrity/_actions.py": {"--expression", "--in-place"},
+    "questions/integrity/_run_check.py": {"--create", "--dest", "--output", "--prefix", "--source", "--target"},
     "questions/find.py": {"--all"},  # git log --all
     "records/_redaction.py": {"--cookie", "--user"},
     "runner/_adapters.py": {"--whitespace"},
