@@ -93,7 +93,8 @@ threading.Thread(target=relay).start()
     "a report from a child": (
         AT_EXIT + "child = os.fork()\nif not child:\n    forge()\nos.waitpid(child, 0)\nos._exit(0)"
     ),
-    "a child that goes on in its place": (FIND + "if os.fork():\n    os._exit(0)\n\ndef f(): return 1"),
+    "a child that goes on in its place": (FIND + "if os.fork():\n    os._exit(0)"),
+    "a child that goes on in its place and is right": (FIND + "if os.fork():\n    os._exit(0)\n\ndef f(): return 1"),
     "a flood": (FIND + "for _ in range(1100): os.write(pipes()[0], bytes(65536))"),
     "what is done at exit": (AT_EXIT + "import atexit\natexit.register(forge)"),
     "what threads do at exit": (AT_EXIT + "import threading\nthreading._register_atexit(forge)"),
@@ -459,13 +460,17 @@ RIGHT = {
     "a suite that runs otherwise",
     "fewer tests",
 }
+ORPHAN = "a child that goes on in its place and is right"
+"""It passes if it answers before the end of its parent is noticed."""
 
 
 @pytest.mark.parametrize("attack", list(ATTACKS))
 def test_code_that_goes_for_its_judge_has_not_passed(tmp_path: Path, attack: str) -> None:
     found = check(tmp_path, ATTACKS[attack], TWO)
     # What a right answer does besides has no effect on the tests.
-    assert (found.met, found.reason) == (True, "3 tests ran, 0 did not pass") if attack in RIGHT else not found.met
+    if found.met or attack in RIGHT:
+        assert attack in RIGHT or attack == ORPHAN
+        assert (found.met, found.reason) == (True, "3 tests ran, 0 did not pass")
 
 
 LASTING = """
