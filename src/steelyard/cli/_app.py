@@ -25,7 +25,7 @@ HELP_FLAGS = ("--help", "-h")
 
 COMPLETION = "--install-completion"
 OPTIONAL_VALUES = {"--steps": (re.compile(r"\d*:?\d*"), ":")}
-"""Options whose value may be omitted, with the values that they accept and the one that stands for none."""
+"""Options whose value may be omitted, with the values that they accept and the one that an omitted value means."""
 GC_THRESHOLD = 50_000
 """Number of new objects between garbage collections; the imports of a command create tens of thousands."""
 
@@ -176,7 +176,7 @@ def run(tokens: list[str]) -> int:
 
 
 def _omitted(word: str, following: Sequence[str]) -> list[str]:
-    """Return the value that an option stands for if what follows is not one.
+    """Return the value of an option if what follows it is not one.
 
     >>> _omitted("--steps", ["log.jsonl"]), _omitted("--steps", ["1:9"]), _omitted("--run", [])
     ([':'], [], [])

@@ -27,7 +27,7 @@ def default_keys(table: RunTable) -> tuple[str, ...]:
 
 
 def check_group_values(groups: int, values: int, what: str) -> None:
-    """Reject more groups than memory has room for: each value of a group is a record of its own."""
+    """Reject more groups than fit in memory: each value of a group is one record."""
     if groups > 1 and groups * values > GROUP_VALUES.most:
         raise UsageError(
             f"too many groups: {groups:,} groups x {counted(values, what)} (at most {GROUP_VALUES.most:,} values)",

@@ -65,7 +65,7 @@ def paths_of(files: FilePaths) -> list[Path]:
 
 
 def check_seconds(value: Seconds, name: str) -> None:
-    """Reject a time that nobody waits for."""
+    """Reject a time that is too long."""
     if not 0 < value <= MAX_WAIT_SECONDS:
         limits = f"more than 0 and at most {MAX_WAIT_SECONDS:,} seconds (one year)"
         raise UsageError(f"{option(name)} must be {limits} (got {value})")

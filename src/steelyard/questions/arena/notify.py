@@ -37,7 +37,7 @@ class NotifyOptions(Options):
     )
 
     def check(self) -> None:
-        """Reject intervals that nobody waits for."""
+        """Reject intervals that are too long."""
         check_seconds(self.poll_interval, "poll_interval")
 
 

@@ -48,7 +48,7 @@ CHANGES = ("to", "->", "→", "by")
 """Words between what a change removes and what it adds."""
 AROUND = 4
 """Words before and after the name of a file that tell what it is for."""
-REF_COMMANDS: tuple[str, ...] = (
+REF_COMMANDS = (
     "show",
     "diff",
     "checkout",
@@ -58,8 +58,6 @@ REF_COMMANDS: tuple[str, ...] = (
     "merge",
     "rev-list",
     "archive",
-)
-REF_COMMANDS += (
     "cat-file",
     "read-tree",
     "format-patch",
@@ -72,7 +70,7 @@ REF_COMMANDS += (
     "difftool",
 )
 """Commands of git that look at a revision or take it over."""
-HARMLESS: tuple[str, ...] = (
+HARMLESS = (
     "import ",
     "from ",
     "use ",

@@ -216,7 +216,7 @@ def _draft(name: str, layout: Layout, numbers: Numbers) -> _Draft:
 
 
 SAME_MODEL = 3
-"""A leaderboard has at most so many rows per model, on average."""
+"""Maximum average number of rows per model of a leaderboard."""
 
 
 def _with_summary(draft: _Draft) -> _Draft | None:
